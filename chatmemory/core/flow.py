@@ -1,0 +1,356 @@
+"""Each operation of a memory, once, as a generator of requests that a driver answers (sync or async).
+
+Decides: load → plan → commit → adopt, the retry after a conflict, and what a failed commit leaves behind (R11). An error
+of the store is thrown into the flow at its request. A driver that is broken off in the middle of a request calls
+`Session.forget`, and the next operation loads. Knows no store, no clock and no counter but through requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from datetime import datetime
+from functools import partial
+from itertools import count as numbers
+from typing import Any, Final, TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from chatmemory.core.admission import AtLeast, Counted, admit, repeats_system, settle, shrink
+from chatmemory.core.draft import Draft
+from chatmemory.core.entries import Change, Entry, Extent, OverflowPolicy, Snapshot, Stamp
+from chatmemory.core.settings import Meter, Settings
+from chatmemory.core.window import Window
+from chatmemory.errors import ConflictError, StoreError
+from chatmemory.messages import Message
+
+
+@frozen
+class Load:
+    """Asks for the conversation's `Snapshot`, or None where there is none."""
+
+
+@frozen
+class Commit:
+    """Asks the store to commit; answered with the epoch."""
+
+    change: Change
+    expected: Stamp
+
+
+@frozen
+class Measure:
+    """Asks for the `Meter`, or None where nothing is counted."""
+
+    needed: bool
+
+
+@frozen
+class Count:
+    """Asks what a message costs: an int, or `AtLeast` where a bound above `ceiling` shows that it does not fit."""
+
+    message: Message
+    ceiling: int | None
+
+
+@frozen
+class Pause:
+    """Asks to wait a little before try number `attempt` + 1, or to raise `error` where there is no time left."""
+
+    error: StoreError
+    attempt: int
+
+
+@frozen
+class Delete:
+    """Asks the store to erase the conversation; answered with whether there was one."""
+
+
+@frozen
+class ReadHistory:
+    """Asks for a page of the history."""
+
+    after: int
+    limit: int
+
+
+@frozen
+class ReadWindow:
+    """Asks for the entries of the window at a version."""
+
+    version: int
+
+
+Request = Load | Commit | Measure | Count | Pause | Delete | ReadHistory | ReadWindow
+Result = TypeVar("Result")
+Flow = Generator[Request, Any, Result]
+
+
+@frozen
+class Moment:
+    """What one operation may not make itself: the time (UTC), and a random key that no other commit has."""
+
+    at: datetime
+    commit_id: str
+
+
+@frozen
+class Doubt:
+    """A commit whose outcome is not known, and the messages that it was to add."""
+
+    messages: tuple[Message, ...]
+    commit: Commit
+
+
+_UNKNOWN: Final = object()
+
+
+@define
+class Session:
+    """What a memory holds between its operations.
+
+    Attributes:
+        settings: How it keeps its window.
+        window: The window as of the last operation; None before the first, and where it must be loaded again.
+        epoch: The conversation's epoch; None where it is not stored yet.
+        doubt: A commit that may or may not be stored.
+    """
+
+    settings: Settings
+    window: Window | None = None
+    epoch: str | None = None
+    doubt: Doubt | None = None
+    _meter: Any = field(default=_UNKNOWN, init=False)
+
+    def forget(self) -> None:
+        """Load again at the next operation."""
+        self.window = None
+
+    @property
+    def counter(self) -> str | None:
+        """The name of the counter, once it is known."""
+        return self._meter.name if isinstance(self._meter, Meter) else None
+
+    def meter(self) -> Flow[Meter | None]:
+        """Return what is known of the counter, asking once."""
+        if self._meter is _UNKNOWN:
+            self._meter = yield Measure(self.settings.token_limit is not None)
+        meter: Meter | None = self._meter
+        return meter
+
+
+Planner = Callable[[Window], Flow[Draft]]
+Source = Callable[[Session, Moment], Flow[Window]]
+
+
+def current(session: Session, moment: Moment) -> Flow[Window]:
+    """Return the window; load it, and cut it to the limit, where that was not done yet (R6)."""
+    if session.window is None:
+        opening = evolve(moment, commit_id=f"{moment.commit_id}/open")
+        yield from _changed(session, opening, partial(_cut, session, opening), _loaded)
+    return session.window or (yield from _loaded(session, moment))
+
+
+def extend(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
+    """Add `messages` one after another, committed as one change."""
+    found = yield from _find_out(session, messages)
+    if found is not None:
+        return found
+    admitted = _Admitted(session, messages)
+    return (
+        yield from _changed(session, moment, lambda window: admitted.onto(_draft(session, window, moment)), current)
+    )
+
+
+def replace(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
+    """Make the window hold `messages`: the longest common prefix stays, the rest leaves, the others are added."""
+    admitted = _Admitted(session, messages)
+
+    def plan(window: Window) -> Flow[Draft]:
+        same = _common_prefix(window, messages)
+        draft = _draft(session, window.cut_at(same), moment)
+        draft.leave(window.entries[same:], "set")
+        return admitted.onto(draft, skip=same)
+
+    return (yield from _changed(session, moment, plan, current))
+
+
+def clear(session: Session, moment: Moment) -> Flow[Change]:
+    """Let every entry leave, the system message too."""
+
+    def plan(window: Window) -> Flow[Draft]:
+        draft = _draft(session, window.cut_at(0), moment)
+        draft.leave(window.entries, "cleared")
+        return _at_once(draft)
+
+    return (yield from _changed(session, moment, plan, current))
+
+
+def resize(session: Session, settings: Settings, moment: Moment) -> Flow[Change]:
+    """Go on under other limits; what no longer fits leaves at once (R6)."""
+    policy = settings.policy((yield from session.meter()))
+
+    def plan(window: Window) -> Flow[Draft]:
+        draft = _draft(session, evolve(window, policy=policy), moment)
+        _fit(draft, settings, settings.overflow)
+        return _at_once(draft)
+
+    # Not cut to the old limit first: that is the limit which the caller gives up.
+    change = yield from _changed(session, moment, plan, _as_it_is)
+    session.settings = settings
+    return change
+
+
+def delete(session: Session) -> Flow[bool]:
+    """Erase the conversation; the session is that of an empty new one."""
+    existed: bool = yield Delete()
+    session.forget()
+    return existed
+
+
+def history(after: int, limit: int) -> Flow[list[Entry]]:
+    """Return a page of the history."""
+    entries: list[Entry] = yield ReadHistory(after, limit)
+    return entries
+
+
+def window_at(session: Session, version: int) -> Flow[Window]:
+    """Return the window as it was at `version`, under today's limit."""
+    meter = yield from session.meter()
+    entries: list[Entry] = yield ReadWindow(version)
+    snapshot = Snapshot(session.epoch or "", version, 0, Extent(), tuple(entries))
+    return Window.of(snapshot, session.settings.policy(meter))
+
+
+@define
+class _Admitted:
+    """The messages of one operation, each counted once however often the operation is planned (R10)."""
+
+    session: Session
+    messages: tuple[Message, ...]
+    counted: dict[int, Counted] = field(factory=dict)
+
+    def onto(self, draft: Draft, skip: int = 0) -> Flow[Draft]:
+        for index in range(skip, len(self.messages)):
+            message = self.messages[index]
+            if repeats_system(draft.window, message):
+                continue
+            if index not in self.counted:
+                self.counted[index] = yield from _count(draft.window, message)
+            admit(draft, self.session.settings.strategy, message, self.counted[index])
+        return draft
+
+
+def _count(window: Window, message: Message) -> Flow[Counted]:
+    policy = window.policy
+    if not policy.counted:
+        return None
+    counted: Counted = yield Count(message, policy.ceiling)
+    return counted
+
+
+def _changed(session: Session, moment: Moment, plan: Planner, window_of: Source) -> Flow[Change]:
+    for attempt in numbers():
+        window = yield from window_of(session, moment)
+        draft = yield from plan(window)
+        after, change = draft.finish(moment.commit_id)
+        if change:
+            commit = Commit(change, Stamp(session.epoch, window.version))
+            try:
+                session.epoch = yield from _committed(session, commit)
+            except ConflictError as conflict:
+                session.forget()
+                yield Pause(conflict, attempt)
+                continue
+        session.window = after
+        return change
+    raise AssertionError("unreachable: the tries have no end but the driver's")
+
+
+def _committed(session: Session, commit: Commit) -> Flow[str]:
+    unknown: StoreError | None = None
+    for attempt in numbers():
+        try:
+            epoch: str = yield commit
+        except ConflictError:
+            raise
+        except StoreError as error:
+            if unknown is None and not error.outcome_unknown:
+                raise
+            # R11: once it may be stored, only an answer to the same commit_id tells.
+            unknown = unknown or error
+            session.forget()
+            session.doubt = Doubt(tuple(entry.message for entry in commit.change.written), commit)
+            yield Pause(unknown, attempt)
+        else:
+            session.doubt = None
+            return epoch
+    raise AssertionError("unreachable: the tries have no end but the driver's")
+
+
+def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | None]:
+    # A repeated call after an unknown outcome is the same commit again: taken once by its key, never doubled.
+    doubt, session.doubt = session.doubt, None
+    if doubt is None or doubt.messages != messages:
+        return None
+    try:
+        session.epoch = yield from _committed(session, doubt.commit)
+    except ConflictError:
+        return None
+    session.forget()
+    return doubt.commit.change
+
+
+def _loaded(session: Session, moment: Moment) -> Flow[Window]:
+    meter = yield from session.meter()
+    policy = session.settings.policy(meter)
+    snapshot: Snapshot | None = yield Load()
+    session.epoch = snapshot.epoch if snapshot else None
+    if snapshot is None:
+        return Window.empty(policy)
+    entries = yield from _measured(snapshot.entries, meter)
+    return Window.of(evolve(snapshot, entries=entries), policy)
+
+
+def _as_it_is(session: Session, moment: Moment) -> Flow[Window]:
+    return session.window or (yield from _loaded(session, moment))
+
+
+def _measured(entries: tuple[Entry, ...], meter: Meter | None) -> Flow[tuple[Entry, ...]]:
+    # R10: another counter's counts are no counts of this one.
+    if meter is None or all(entry.counter == meter.name for entry in entries):
+        return entries
+    counted = list[Entry]()
+    for entry in entries:
+        if entry.counter == meter.name:
+            counted.append(entry)
+        else:
+            tokens: int = yield Count(entry.message, None)
+            counted.append(evolve(entry, tokens=tokens, counter=meter.name))
+    return tuple(counted)
+
+
+def _cut(session: Session, moment: Moment, window: Window) -> Flow[Draft]:
+    draft = _draft(session, window, moment)
+    if session.settings.overflow != "keep":
+        _fit(draft, session.settings, "evict")
+    return _at_once(draft)
+
+
+def _fit(draft: Draft, settings: Settings, overflow: OverflowPolicy) -> None:
+    if draft.window.over_budget:
+        shrink(draft, overflow, "the window")
+        settle(draft, settings.strategy)
+
+
+def _draft(session: Session, window: Window, moment: Moment) -> Draft:
+    return Draft(window, moment.at, session.counter)
+
+
+def _at_once(draft: Draft) -> Flow[Draft]:
+    yield from ()
+    return draft
+
+
+def _common_prefix(window: Window, messages: tuple[Message, ...]) -> int:
+    pairs = enumerate(zip(window.entries, messages, strict=False))
+    return next((at for at, (entry, message) in pairs if entry.message != message), min(len(window), len(messages)))

@@ -1,0 +1,101 @@
+"""What a strategy is, and what it may ask for.
+
+Decides: the shape of a strategy and of its plan, and which plans are legal (R2, R3, R5). An illegal plan raises and
+changes nothing. Knows no particular strategy.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from attrs import frozen
+
+from chatmemory.core.entries import EvictionUnit, Refusal
+from chatmemory.core.units import Unit
+from chatmemory.core.window import Window
+from chatmemory.errors import IllegalPlanError
+from chatmemory.messages import SystemMessage
+
+
+@frozen
+class Limits:
+    """What a strategy holds a window to, before the memory's reserve is taken off.
+
+    Attributes:
+        max_tokens: Tokens of a request, or None.
+        max_messages: Messages, or None.
+        count_system: Whether the system message counts against `max_messages`.
+        unit: What the planner evicts together when it enforces the limit (R8).
+    """
+
+    max_tokens: int | None = None
+    max_messages: int | None = None
+    count_system: bool = True
+    unit: EvictionUnit = "message"
+
+
+@frozen
+class Plan:
+    """What should leave a window.
+
+    Attributes:
+        remove: The units that should leave, in this order.
+        refused: What the strategy wanted to remove and was told that it may not.
+    """
+
+    remove: tuple[Unit, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+@runtime_checkable
+class WindowStrategy(Protocol):
+    """Says what should leave a window. Frozen, stateless, pure; the same object may serve any number of memories."""
+
+    @property
+    def name(self) -> str:
+        """Its name, such as ``fixed``."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it holds a window to."""
+
+    @property
+    def requires_llm(self) -> bool:
+        """Whether it needs a summariser."""
+
+    @property
+    def overhead_tokens(self) -> int:
+        """Tokens kept free for what it will insert."""
+
+    def plan(self, window: Window) -> Plan | None:
+        """Return what should leave `window`, which holds the message being added; None where it has nothing to say."""
+
+
+def check(window: Window, plan: Plan) -> None:
+    """Refuse a plan that breaks a rule.
+
+    Raises:
+        IllegalPlanError: It removes something that is no unit of the window (R3), the system message (R2), a unit that
+            a guard holds (R5), or one unit twice.
+    """
+    held, seen = window.held(), set[int]()
+    for unit in plan.remove:
+        if isinstance(unit.message, SystemMessage):
+            raise IllegalPlanError("R2", "the system message never leaves for the budget; leave it out of the plan")
+        if unit.place in seen or not _is_there(window, unit):
+            raise IllegalPlanError(
+                "R3", f"entry {unit.seq} names no unit of the window once; take units from window.units()"
+            )
+        if held.get(unit.place):
+            names = ", ".join(held[unit.place])
+            raise IllegalPlanError(
+                "R5", f"entry {unit.seq} is held by {names}; ask window.plan_removal() what may leave"
+            )
+        seen.add(unit.place)
+
+
+def _is_there(window: Window, unit: Unit) -> bool:
+    try:
+        return window.unit_at(unit.place) == unit
+    except LookupError:
+        return False

@@ -1,0 +1,353 @@
+"""The window: an immutable value that knows its units, its size, its limit and what must stay.
+
+Decides: the order of entries (R3), what a window takes (R1), and which units guards hold in it (R5). Joining an entry
+copies tuples and never loops over the window; leaving costs what leaves. Knows no strategy and no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Self, overload
+
+from attrs import evolve, frozen
+
+from chatmemory.core.entries import Entry, EvictionUnit, Extent, Limit, OverflowPolicy, Refusal, Snapshot
+from chatmemory.core.guards import Guards, Landmarks
+from chatmemory.core.units import Calls, Size, Unit, result_key, size_of, unit_end, unit_start
+from chatmemory.messages import Message, SystemMessage, ToolMessage, UserMessage
+
+
+@frozen(kw_only=True)
+class Policy:
+    """What a memory demands of its window.
+
+    Attributes:
+        limit: What the window may hold.
+        guards: Which guards hold.
+        overflow: What happens to a message that does not fit beside what must stay (R6).
+        unit: What leaves together: units, or whole turns (R8).
+        count_system: Whether the system message counts against ``limit.messages``.
+        counted: Whether tokens are counted (R10).
+        overhead: Tokens that a request costs besides its messages.
+    """
+
+    limit: Limit
+    guards: Guards = Guards()
+    overflow: OverflowPolicy = "evict"
+    unit: EvictionUnit = "message"
+    count_system: bool = True
+    counted: bool = True
+    overhead: int = 0
+
+    @property
+    def ceiling(self) -> int | None:
+        """The tokens above which a message cannot get in, so that its exact count is not needed; None: it is needed."""
+        if self.limit.tokens is None or self.overflow == "keep":
+            return None
+        return self.limit.tokens - self.overhead
+
+
+@frozen(repr=False, eq=False)
+class Window(Sequence[Entry]):
+    """The entries that go to the model next, in order.
+
+    Attributes:
+        entries: The entries: the system message, then units by the place of their first.
+        version: The version of the conversation that it belongs to.
+        policy: What is demanded of it.
+        next_seq: The seq that the next entry will have.
+        extent: Where it lies in the history.
+        size: What its entries take.
+        marks: The newest user, answer and assistant message.
+        calls: Which calls wait for results.
+        fresh: The places of units that hold results which nothing has followed yet.
+        arriving: The place of the unit that the message being added belongs to, or 0.
+    """
+
+    entries: tuple[Entry, ...]
+    version: int
+    policy: Policy
+    next_seq: int
+    extent: Extent
+    size: Size
+    marks: Landmarks
+    calls: Calls
+    fresh: tuple[int, ...]
+    arriving: int = 0
+
+    @classmethod
+    def empty(cls, policy: Policy) -> Self:
+        """The window of a conversation that has no message yet."""
+        return cls((), 0, policy, 1, Extent(), Size(0, 0), Landmarks(), Calls.none(), ())
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, policy: Policy) -> Self:
+        """The window that a store loaded."""
+        entries = in_window_order(snapshot.entries)
+        return cls._built(entries, snapshot.version, policy, snapshot.next_seq, snapshot.extent)
+
+    @classmethod
+    def _built(cls, entries: tuple[Entry, ...], version: int, policy: Policy, next_seq: int, extent: Extent) -> Self:
+        marks, head = Landmarks.of(entries), _head(entries)
+        calls, fresh = Calls.of(units_of(entries, head)), _fresh_of(entries, marks)
+        return cls(entries, version, policy, next_seq, extent, size_of(entries), marks, calls, fresh)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Entry, ...]: ...
+    def __getitem__(self, index: int | slice) -> Entry | tuple[Entry, ...]:
+        return self.entries[index]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __repr__(self) -> str:
+        return f"<Window of {len(self.entries)} entries, {self.tokens} tokens, version {self.version}>"
+
+    def messages(self) -> list[Message]:
+        """Return the messages, in order, in a new list."""
+        return [entry.message for entry in self.entries]
+
+    @property
+    def tokens(self) -> int | None:
+        """What a request with this window costs, overhead included; None where nothing is counted, 0 where it is empty."""
+        if not self.policy.counted:
+            return None
+        return self.size.tokens + self.policy.overhead if self.entries else 0
+
+    @property
+    def limit(self) -> Limit:
+        """What it may hold."""
+        return self.policy.limit
+
+    @property
+    def system_entry(self) -> Entry | None:
+        """The system message's entry, or None."""
+        return self.entries[0] if self.head else None
+
+    @property
+    def system(self) -> SystemMessage | None:
+        """The system message, or None."""
+        message = self.entries[0].message if self.entries else None
+        return message if isinstance(message, SystemMessage) else None
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether it takes more than it may."""
+        return not self.fits(self.size)
+
+    @property
+    def head(self) -> int:
+        """How many entries stand first and belong to no unit: the system message."""
+        return _head(self.entries)
+
+    def units(self) -> Iterator[Unit]:
+        """The units, oldest first; the system message is none."""
+        return units_of(self.entries, self.head)
+
+    def index_of(self, place: int) -> int:
+        """Return the index at which the unit at `place` begins.
+
+        Raises:
+            LookupError: No unit begins there.
+        """
+        low, high = self.head, len(self.entries)
+        while low < high:
+            start = unit_start(self.entries, (low + high) // 2)
+            here = self.entries[start].place
+            if here == place:
+                return start
+            if here < place:
+                low = unit_end(self.entries, start)
+            else:
+                high = start
+        raise LookupError(place)
+
+    def unit_at(self, place: int) -> Unit:
+        """Return the unit at `place`."""
+        start = self.index_of(place)
+        return Unit(self.entries[start : unit_end(self.entries, start)])
+
+    def turn_span(self, index: int) -> tuple[int, int]:
+        """Return where the turn begins and ends that holds the unit which begins at `index`."""
+        start = index
+        while start > self.head and not isinstance(self.entries[start].message, UserMessage):
+            start -= 1
+        end = index + 1
+        while end < len(self.entries) and not isinstance(self.entries[end].message, UserMessage):
+            end += 1
+        return start, end
+
+    @property
+    def last_turn(self) -> int:
+        """The index at which the last turn begins."""
+        return self.index_of(self.marks.user) if self.marks.user else self.head
+
+    @property
+    def system_size(self) -> Size:
+        """What the system message takes."""
+        return size_of(self.entries[: self.head])
+
+    def count(self, size: Size) -> int:
+        """Return how many of the messages in `size`, system message included, count against the limit."""
+        return size.messages - (0 if self.policy.count_system else self.head)
+
+    def fits(self, size: Size, limit: Limit | None = None) -> bool:
+        """Whether entries of this size, system message included, are within `limit` (default: the window's own)."""
+        limit = limit or self.policy.limit
+        cost = size.tokens + self.policy.overhead if size.messages else 0
+        return (limit.tokens is None or cost <= limit.tokens) and (
+            limit.messages is None or self.count(size) <= limit.messages
+        )
+
+    def held(self) -> dict[int, tuple[str, ...]]:
+        """Return the places of the units that may not leave now, each with its guards' names (R5).
+
+        The unit of the message being added is among them, with no name where no guard holds it.
+        """
+        held: dict[int, tuple[str, ...]] = {self.arriving: ()} if self.arriving else {}
+        places = chain((self.marks.user,) if self.marks.user else (), *self.calls.waiting.values(), self.fresh)
+        for place in set(places):
+            names = self.policy.guards.holding(self.unit_at(place), self.marks)
+            if names:
+                held[place] = names
+        return held
+
+    def staying(self, held: Collection[int]) -> Size:
+        """Return what must stay takes: the system message, the units at the places `held`, and their turns (R8)."""
+        spans = {self._span(self.index_of(place)) for place in held}
+        if self.policy.unit == "turn" and self.marks.user:
+            last = self.last_turn
+            if any(start > last for start, _ in spans):
+                spans.add((last, last + 1))
+        return size_of(chain(self.entries[: self.head], *(self.entries[start:end] for start, end in spans)))
+
+    def _span(self, start: int) -> tuple[int, int]:
+        if self.policy.unit == "turn" and start < self.last_turn:
+            return self.turn_span(start)
+        return start, unit_end(self.entries, start)
+
+    def plan_removal(self, wanted: Iterable[Unit]) -> tuple[tuple[Unit, ...], tuple[Refusal, ...]]:
+        """Divide what a strategy wants to remove into what may leave and what may not (R5)."""
+        held = self.held()
+        allowed, refused = list[Unit](), list[Refusal]()
+        for unit in wanted:
+            if isinstance(unit.message, SystemMessage):
+                refused.append(Refusal(unit.seq, ("system",)))
+            elif held.get(unit.place):
+                refused.append(Refusal(unit.seq, held[unit.place]))
+            else:
+                allowed.append(unit)
+        return tuple(allowed), tuple(refused)
+
+    def joined(self, entry: Entry) -> Window:
+        """The window once `entry` has come in: behind its call, or as the system message, or last."""
+        message = entry.message
+        if isinstance(message, ToolMessage):
+            return self._with_result(entry)
+        if isinstance(message, SystemMessage):
+            return self._with_system(entry)
+        marks = self.marks.after(entry.place, message)
+        return Window(
+            (*self.entries, entry),
+            self.version,
+            self.policy,
+            entry.seq + 1,
+            self.extent,
+            Size(self.size.tokens + (entry.tokens or 0), self.size.messages + 1),
+            marks,
+            self.calls.made(entry.place, message.tool_calls) if message.tool_calls else self.calls,
+            self.fresh if marks is self.marks else (),
+            entry.place,
+        )
+
+    def _with_result(self, entry: Entry) -> Window:
+        call = entry.call_seq or 0
+        end = unit_end(self.entries, self.index_of(call))
+        return Window(
+            (*self.entries[:end], entry, *self.entries[end:]),
+            self.version,
+            self.policy,
+            entry.seq + 1,
+            self.extent,
+            Size(self.size.tokens + (entry.tokens or 0), self.size.messages + 1),
+            self.marks,
+            self.calls.answer(result_key(entry.message)),
+            self.fresh if call in self.fresh else (*self.fresh, call),
+            call,
+        )
+
+    def _with_system(self, entry: Entry) -> Window:
+        size = self.size.minus(self.system_size).plus(size_of((entry,)))
+        entries = (entry, *self.entries[self.head :])
+        return evolve(self, entries=entries, size=size, next_seq=entry.seq + 1, arriving=0)
+
+    def passing(self, seq: int) -> Window:
+        """The window once the message that got `seq` did not come in."""
+        return evolve(self, next_seq=seq + 1, arriving=0)
+
+    def without(self, units: Sequence[Unit]) -> Window:
+        """The window once `units` have left."""
+        if not units:
+            return self
+        entries = _cut_out(self.entries, sorted((self.index_of(unit.place), len(unit.entries)) for unit in units))
+        gone = {unit.place for unit in units}
+        marks = self.marks
+        if not gone.isdisjoint((marks.user, marks.answer, marks.assistant)):
+            marks = Landmarks.of(entries)
+        return Window(
+            entries,
+            self.version,
+            self.policy,
+            self.next_seq,
+            self.extent,
+            self.size.minus(size_of(chain.from_iterable(unit.entries for unit in units))),
+            marks,
+            self.calls.without(units),
+            _fresh_of(entries, marks) if marks != self.marks else tuple(p for p in self.fresh if p not in gone),
+            0 if self.arriving in gone else self.arriving,
+        )
+
+    def cut_at(self, index: int) -> Window:
+        """The window once the entries from `index` on have left; a call before them waits again for its results."""
+        return self._built(self.entries[:index], self.version, self.policy, self.next_seq, self.extent)
+
+
+def in_window_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return `entries` as a window shows them: system message, then units by place, results behind their call (R3)."""
+    return tuple(sorted(entries, key=_standing))
+
+
+def _standing(entry: Entry) -> tuple[int, int, int]:
+    rank = 0 if isinstance(entry.message, SystemMessage) else 1
+    return rank, entry.call_seq or entry.place, entry.place if entry.call_seq else 0
+
+
+def _head(entries: tuple[Entry, ...]) -> int:
+    return 1 if entries and isinstance(entries[0].message, SystemMessage) else 0
+
+
+def units_of(entries: tuple[Entry, ...], start: int = 0) -> Iterator[Unit]:
+    """The units in `entries` from the index `start` on, oldest first."""
+    while start < len(entries):
+        end = unit_end(entries, start)
+        yield Unit(entries[start:end])
+        start = end
+
+
+def _fresh_of(entries: tuple[Entry, ...], marks: Landmarks) -> tuple[int, ...]:
+    calls = (entry.call_seq for entry in entries if entry.call_seq is not None and entry.place > marks.seen)
+    return tuple(dict.fromkeys(calls))
+
+
+def _cut_out(entries: tuple[Entry, ...], spans: Iterable[tuple[int, int]]) -> tuple[Entry, ...]:
+    pieces, start = list[tuple[Entry, ...]](), 0
+    for index, length in spans:
+        pieces.append(entries[start:index])
+        start = index + length
+    return tuple(chain(*pieces, entries[start:]))
