@@ -1,0 +1,379 @@
+"""The memories: shells that do I/O and nothing else. Every rule is in the core; every operation is a flow.
+
+Decides: who waits (one lock a memory, held for a whole operation, store and counter included), how a flow's requests are
+answered, and how long a conflict is retried. Knows stores and counters by their protocols.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from threading import RLock
+from typing import Any, TypeVar
+
+from chatmemory.core import flow
+from chatmemory.core.entries import Change, Entry, EvictionUnit, OverflowPolicy
+from chatmemory.core.eviction import EvictTo
+from chatmemory.core.guards import Guards
+from chatmemory.core.plan import WindowStrategy
+from chatmemory.core.settings import Meter, Settings
+from chatmemory.core.window import Window
+from chatmemory.errors import InvalidArgumentError, InvalidMessageError, StoreError
+from chatmemory.formats import parse_message
+from chatmemory.messages import Message, SystemMessage
+from chatmemory.stores.base import ChatMemoryStore, check_conversation_id
+from chatmemory.stores.in_memory import InMemoryChatMemoryStore
+from chatmemory.strategies import SlidingWindow, TokenBudget
+from chatmemory.tokens import TokenCounter
+from chatmemory.tokens.counting import count_message, default_counter
+
+_log = logging.getLogger("chatmemory")
+_Result = TypeVar("_Result")
+
+MessageInput = Message | Mapping[str, Any] | Any
+"""What `add` takes: a message, an OpenAI-style dict, or an SDK object that has ``model_dump``."""
+
+
+def _check_kind(name: str, value: object, kind: type, example: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InvalidArgumentError(name, f"is of type {type(value).__name__}; give a {kind.__name__} such as {example}")
+
+
+def _pause(request: flow.Pause, deadline: float) -> None:
+    # Full jitter, so that writers which met once do not meet again.
+    seconds = random.uniform(0, min(0.2, 0.002 * 2**request.attempt))  # noqa: S311 - spreads load, guards nothing
+    if time.monotonic() + seconds > deadline:
+        raise request.error
+    time.sleep(seconds)
+
+
+def _log_change(conversation_id: str, before: Window | None, change: Change) -> None:
+    if not change.removed:
+        return
+    oversize = sum(1 for removal in change.removed if removal.reason == "oversize")
+    if oversize:
+        _log.warning("conversation %r: %d messages left as oversize", conversation_id, oversize)
+    _log.debug(
+        "conversation %r: %d entries left, tokens %s -> %s",
+        conversation_id,
+        len(change.removed),
+        before.tokens if before is not None else None,
+        change.tokens,
+    )
+
+
+def _parsed(messages: Iterable[MessageInput]) -> tuple[Message, ...]:
+    if isinstance(messages, str | bytes | Mapping | Message) or not isinstance(messages, Iterable):
+        raise InvalidMessageError(
+            "messages", f"is of type {type(messages).__name__}; give a list, or use add() for one"
+        )
+    return tuple(parse_message(message, f"messages[{at}]") for at, message in enumerate(messages))
+
+
+class ChatMemory:
+    """The memory of one conversation: `add` a message, take the window for the next model call with `messages`.
+
+    Several threads may use one memory; operations happen in the order in which they get its lock. Two objects for one
+    id, in one process or in two, are two writers of one conversation: nothing is lost or doubled, and each sees the
+    other's messages with its own next operation that writes, or with `refresh`.
+
+    Args:
+        id: Names the conversation in the store. None: a new random one.
+        strategy: What leaves when the window is full, such as ``TokenBudget(8_000)``.
+        store: Where the conversation is kept. None: in this object only.
+        counter: Counts tokens. None: ``TiktokenCounter("o200k_base")`` where there is a token limit, otherwise nothing
+            is counted. It is made by the first operation that needs it.
+        guards: What may not leave (R5).
+        overflow: What happens to a message that does not fit beside what must stay (R6): ``evict`` lets the message
+            leave, ``raise`` raises `WindowOverflowError`, ``keep`` keeps it over budget.
+        reserve_tokens: Room kept free for what the memory does not hold: tool schemas, the answer.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong; the error names it and the remedy. Nothing was read or written.
+    """
+
+    def __init__(
+        self,
+        id: str | None = None,  # noqa: A002 - the field's word, and a keyword of every caller
+        *,
+        strategy: WindowStrategy,
+        store: ChatMemoryStore | None = None,
+        counter: TokenCounter | None = None,
+        guards: Guards = Guards(),  # noqa: B008 - frozen
+        overflow: OverflowPolicy = "evict",
+        reserve_tokens: int = 0,
+    ) -> None:
+        if id is not None:
+            check_conversation_id(id, field="id")
+        self._id = uuid.uuid4().hex if id is None else id
+        _check_kind("store", store, ChatMemoryStore, "SqlChatMemoryStore(url)")
+        _check_kind("counter", counter, TokenCounter, "TiktokenCounter()")
+        self._store: ChatMemoryStore = InMemoryChatMemoryStore() if store is None else store
+        self._counter = counter
+        settings = Settings(strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens)
+        self._session = flow.Session(settings)
+        self._lock = RLock()
+
+    @property
+    def id(self) -> str:
+        """Names the conversation in the store."""
+        return self._id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._id!r}>"
+
+    def add(self, message: MessageInput) -> Change:
+        """Add a message, and evict at once to the limit; the change is stored when this returns.
+
+        Args:
+            message: A `Message`, an OpenAI-style dict, or an SDK object with ``model_dump``, such as the ``message`` of
+                a chat completion. It is not changed.
+
+        Returns:
+            What entered, left and was refused. False where nothing changed: the same system message again.
+
+        Raises:
+            InvalidMessageError: The message cannot be accepted; its path says where.
+            WindowOverflowError: It does not fit beside what must stay, and ``overflow="raise"``; or it is a system
+                message that is alone over the limit (but with ``keep``).
+            StoreError: The store failed; nothing changed, but where ``outcome_unknown`` says so. Adding the same
+                message again is then safe: it is not doubled.
+        """
+        return self._extend((parse_message(message),))
+
+    def extend(self, messages: Iterable[MessageInput]) -> Change:
+        """Add messages one after another, as one change: if one raises, nothing of it stays.
+
+        Raises:
+            InvalidMessageError: One cannot be accepted; the path begins with ``messages[i]``.
+            WindowOverflowError: As for `add`.
+            StoreError: As for `add`.
+        """
+        return self._extend(_parsed(messages))
+
+    def set(self, messages: Iterable[MessageInput]) -> Change:
+        """Make the window hold `messages`: entries of the longest common prefix stay, the rest leaves, the others are added.
+
+        Raises:
+            InvalidMessageError: One cannot be accepted; the path begins with ``messages[i]``.
+            WindowOverflowError: As for `add`.
+            StoreError: As for `add`.
+        """
+        parsed = _parsed(messages)
+        return self._changed(lambda moment: flow.replace(self._session, parsed, moment))
+
+    def clear(self) -> Change:
+        """Empty the window, system message included; the history stays.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        return self._changed(lambda moment: flow.clear(self._session, moment))
+
+    def resize(
+        self, *, max_tokens: int | None = None, max_messages: int | None = None, reserve_tokens: int | None = None
+    ) -> Change:
+        """Change limits of this object; None leaves one as it is. What no longer fits leaves at once.
+
+        Raises:
+            InvalidArgumentError: The strategy does not have that limit, or the value is wrong.
+            WindowOverflowError: What must stay is over the new limit, and ``overflow="raise"``; or the system message
+                is alone over it (but with ``keep``). The limit is then as it was.
+            StoreError: The store failed; the limit is then as it was.
+        """
+        with self._lock:
+            settings = self._session.settings.resized(
+                max_tokens=max_tokens, max_messages=max_messages, reserve_tokens=reserve_tokens
+            )
+            return self._changed(lambda moment: flow.resize(self._session, settings, moment))
+
+    def refresh(self) -> Window:
+        """Load the window again, with what other writers added, and return it.
+
+        Raises:
+            StoreError: The store failed; the next operation loads.
+        """
+        with self._lock:
+            self._session.forget()
+            return self.window()
+
+    def delete(self) -> bool:
+        """Erase the conversation from the store, history included; the memory is then an empty new one.
+
+        Returns:
+            Whether there was anything.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        return self._run(flow.delete(self._session))
+
+    def messages(self) -> list[Message]:
+        """Return the messages for the next model call, in a new list, as of this object's last operation.
+
+        Raises:
+            StoreError: The window is not loaded yet, and the store failed.
+        """
+        return self.window().messages()
+
+    def window(self) -> Window:
+        """Return the window: an immutable sequence of entries, with version, tokens and limit.
+
+        Raises:
+            StoreError: The window is not loaded yet, and the store failed.
+            WindowOverflowError: A stored system message is alone over the limit (but with ``keep``).
+        """
+        with self._lock:
+            return self._session.window or self._run(flow.current(self._session, self._moment()))
+
+    def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Return up to `limit` entries with ``seq > after``, in the window or not, with when and why they left.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        return self._run(flow.history(after, limit))
+
+    def window_at(self, version: int) -> Window:
+        """Return the window as `messages` showed it at `version`.
+
+        Raises:
+            NotInHistoryError: The conversation has no such version.
+            StoreError: The store failed.
+        """
+        return self._run(flow.window_at(self._session, version))
+
+    @property
+    def tokens(self) -> int | None:
+        """Shortcut for ``window().tokens``."""
+        return self.window().tokens
+
+    @property
+    def system(self) -> SystemMessage | None:
+        """Shortcut for ``window().system``."""
+        return self.window().system
+
+    @property
+    def version(self) -> int:
+        """Shortcut for ``window().version``."""
+        return self.window().version
+
+    @property
+    def over_budget(self) -> bool:
+        """Shortcut for ``window().over_budget``."""
+        return self.window().over_budget
+
+    def _extend(self, messages: tuple[Message, ...]) -> Change:
+        return self._changed(lambda moment: flow.extend(self._session, messages, moment))
+
+    def _changed(self, operation: Callable[[flow.Moment], flow.Flow[Change]]) -> Change:
+        with self._lock:
+            before = self._session.window
+            change = self._run(operation(self._moment()))
+        _log_change(self._id, before, change)
+        return change
+
+    def _moment(self) -> flow.Moment:
+        return flow.Moment(self._store.now(), uuid.uuid4().hex)
+
+    def _run(self, operation: flow.Flow[_Result]) -> _Result:
+        with self._lock:
+            deadline = time.monotonic() + self._store.conflict_timeout_seconds
+            request: flow.Request | None = None
+            try:
+                request = next(operation)
+                while True:
+                    try:
+                        answer = self._answer(request, deadline)
+                    except StoreError as error:
+                        request = operation.throw(error)
+                    else:
+                        request = operation.send(answer)
+            except StopIteration as done:
+                result: _Result = done.value
+                return result
+            except StoreError:
+                raise
+            except BaseException:
+                if isinstance(request, flow.Commit):
+                    self._session.forget()
+                raise
+
+    def _answer(self, request: flow.Request, deadline: float) -> Any:
+        match request:
+            case flow.Count():
+                return count_message(self._counter, request.message, request.ceiling)
+            case flow.Commit():
+                return self._store.commit(self._id, request.change, request.expected)
+            case flow.Load():
+                return self._store.load(self._id)
+            case flow.Measure():
+                self._counter = self._counter or (default_counter() if request.needed else None)
+                return Meter(self._counter.name, self._counter.overhead) if self._counter else None
+            case flow.Pause():
+                _pause(request, deadline)
+                return None
+            case flow.Delete():
+                return self._store.delete(self._id)
+            case flow.ReadHistory():
+                return self._store.history(self._id, after=request.after, limit=request.limit)
+            case flow.ReadWindow():
+                return self._store.window_at(self._id, request.version)
+
+
+class TokenWindowChatMemory(ChatMemory):
+    """A `ChatMemory` that keeps the newest messages within ``max_tokens``; see `TokenBudget` and `ChatMemory`."""
+
+    def __init__(
+        self,
+        id: str | None = None,  # noqa: A002 - as in ChatMemory
+        *,
+        max_tokens: int,
+        evict_to: EvictTo = None,
+        unit: EvictionUnit = "message",
+        store: ChatMemoryStore | None = None,
+        counter: TokenCounter | None = None,
+        guards: Guards = Guards(),  # noqa: B008 - frozen
+        overflow: OverflowPolicy = "evict",
+        reserve_tokens: int = 0,
+    ) -> None:
+        super().__init__(
+            id,
+            strategy=TokenBudget(max_tokens, evict_to=evict_to, unit=unit),
+            store=store,
+            counter=counter,
+            guards=guards,
+            overflow=overflow,
+            reserve_tokens=reserve_tokens,
+        )
+
+
+class MessageWindowChatMemory(ChatMemory):
+    """A `ChatMemory` that keeps the last ``max_messages`` messages; see `SlidingWindow` and `ChatMemory`."""
+
+    def __init__(
+        self,
+        id: str | None = None,  # noqa: A002 - as in ChatMemory
+        *,
+        max_messages: int,
+        max_tokens: int | None = None,
+        evict_to: EvictTo = None,
+        unit: EvictionUnit = "message",
+        store: ChatMemoryStore | None = None,
+        counter: TokenCounter | None = None,
+        guards: Guards = Guards(),  # noqa: B008 - frozen
+        overflow: OverflowPolicy = "evict",
+        reserve_tokens: int = 0,
+    ) -> None:
+        super().__init__(
+            id,
+            strategy=SlidingWindow(max_messages, max_tokens=max_tokens, evict_to=evict_to, unit=unit),
+            store=store,
+            counter=counter,
+            guards=guards,
+            overflow=overflow,
+            reserve_tokens=reserve_tokens,
+        )

@@ -1,0 +1,129 @@
+"""The contract of a store: what every back end must do, and what it may rely on.
+
+Decides: the protocol. `chatmemory.testing` holds the suite that a back end passes. Knows no database.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, Protocol, Self, runtime_checkable
+
+from attrs import frozen
+
+from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
+from chatmemory.errors import InvalidArgumentError
+
+MAX_ID_LENGTH: Final = 255
+"""Characters of a conversation's id."""
+
+
+def utc_now() -> datetime:
+    """The clock that stores use unless they are given one: the time in UTC."""
+    return datetime.now(UTC)
+
+
+@frozen
+class ConversationInfo:
+    """One conversation as a listing shows it.
+
+    Attributes:
+        id: The conversation's id.
+        version: Its newest version.
+        created_at: When its first message was added (UTC).
+        updated_at: When its newest change was made (UTC).
+    """
+
+    id: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@runtime_checkable
+class ChatMemoryStore(Protocol):
+    """Keeps conversations: their windows, their histories and their changes.
+
+    Every method is safe to call from several threads, and several processes may use one database. Ids are compared
+    exactly: case, accents, trailing spaces. Every method raises `StoreError` where the store is closed or unavailable.
+    """
+
+    @property
+    def conflict_timeout_seconds(self) -> float:
+        """How long an operation goes on trying when other writers commit first, or the store is away."""
+
+    def now(self) -> datetime:
+        """Return the time that goes into new entries, in UTC. Nothing is ordered by it."""
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Read the window, never the history; None where there is no such conversation.
+
+        Raises:
+            CorruptedConversationError: A stored row cannot be read. It is never left out.
+        """
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Write one change whole or not at all, and return the conversation's epoch.
+
+        Writes ``change.written``, marks ``change.removed`` that were there before, and records the change; it never
+        rewrites the window. Where ``expected.epoch`` is None, the conversation is made, with a new random epoch. A
+        change whose ``commit_id`` is in the conversation already is not written again: the epoch is returned.
+
+        Raises:
+            ConflictError: The conversation's epoch and version are not `expected`.
+            StoreError: With ``outcome_unknown=True`` where the store went away in the middle.
+        """
+
+    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Return up to `limit` entries with ``seq > after``, in the window or not, by seq; ``[]`` where there are none."""
+
+    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+        """Return the entries that were in the window at `version`, by seq; the cost does not depend on the history.
+
+        Raises:
+            NotInHistoryError: The conversation has no such version. Version 0 is the empty window of any conversation.
+        """
+
+    def delete(self, conversation_id: str) -> bool:
+        """Erase the conversation, window, history and changes; return whether there was one."""
+
+    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
+        """Return up to `limit` conversations whose id is greater than `after`, by id (by code points)."""
+
+    def close(self) -> None:
+        """Give back what the store holds. Any later call but this one raises `StoreError`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def check_conversation_id(conversation_id: object, *, field: str = "conversation_id") -> None:
+    """Refuse what cannot be an id on every database.
+
+    Raises:
+        InvalidArgumentError: It is not a str, is empty or longer than 255 characters, or holds a NUL or a lone surrogate.
+    """
+    if not isinstance(conversation_id, str):
+        kind = type(conversation_id).__name__
+        raise InvalidArgumentError(field, f"is of type {kind}; ids are str, so give str(...) of it")
+    if not 1 <= len(conversation_id) <= MAX_ID_LENGTH:
+        raise InvalidArgumentError(field, f"has {len(conversation_id)} characters; give 1 to {MAX_ID_LENGTH}")
+    if "\0" in conversation_id:
+        raise InvalidArgumentError(field, "holds a NUL character, which not every database can keep; leave it out")
+    if not conversation_id.isascii() and any("\ud800" <= character <= "\udfff" for character in conversation_id):
+        raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
+
+
+def check_number(value: object, *, field: str, least: int) -> None:
+    """Refuse what is not an int of at least `least`.
+
+    Raises:
+        InvalidArgumentError: It is of another type (a bool too), or smaller.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidArgumentError(field, f"is of type {type(value).__name__}; give an int of {least} or more")
+    if value < least:
+        raise InvalidArgumentError(field, f"is {value}; give {least} or more")
