@@ -26,7 +26,7 @@ def dump_json(value: Any) -> str:
 
 
 def _canonical(text: str) -> str:
-    return json.dumps(json.loads(text), sort_keys=True)
+    return json.dumps(json.loads(text), ensure_ascii=False, sort_keys=True)
 
 
 @frozen(repr=False)

@@ -212,7 +212,10 @@ class ToolCall:
         Raises:
             ValueError: They are not a JSON object; a model may write anything.
         """
-        parsed = json.loads(self.arguments or "{}")
+        try:
+            parsed = json.loads(self.arguments or "{}")
+        except RecursionError as error:
+            raise ValueError(f"arguments of {self.name!r} are nested too deeply") from error
         if not isinstance(parsed, dict):
             raise ValueError(f"arguments of {self.name!r} are JSON, but no object")  # noqa: TRY004 - bad value, right type
         return parsed

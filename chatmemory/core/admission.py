@@ -44,13 +44,8 @@ def admit(draft: Draft, strategy: WindowStrategy, message: Message, counted: Cou
             message that is alone over the limit.
         IllegalPlanError: The strategy's plan breaks a rule.
     """
-    if isinstance(message, SystemMessage):
-        _admit_system(draft, message, counted)
-    elif isinstance(message, ToolMessage):
-        _admit_result(draft, message, counted)
-    else:
-        _let_in(draft, draft.enter(message, _exact(counted)), counted)
-    settle(draft, strategy)
+    if _comes_in(draft, message, counted):
+        settle(draft, strategy)
 
 
 def shrink(draft: Draft, overflow: OverflowPolicy, what: str) -> None:
@@ -60,17 +55,16 @@ def shrink(draft: Draft, overflow: OverflowPolicy, what: str) -> None:
         WindowOverflowError: What must stay is over the limit, and `overflow` is ``raise``; or the system message is
             alone over the limit, and `overflow` is not ``keep``.
     """
+    draft.window = window = draft.window.overflowing()
     if overflow == "keep":
         return
-    _check_alone(draft.window, "the system message")
-    while True:
-        held = draft.window.held()
-        must = draft.window.staying(held)
-        if draft.window.fits(must):
-            return
+    if not window.fits(window.system_size):
+        raise _overflow(window, window.system_size, "the system message")
+    while not draft.window.fits(draft.window.staying()):
         if overflow == "raise":
-            raise _overflow(draft.window, must, what)
-        _remove(draft, (min(map(draft.window.unit_at, held), key=_first_to_go),), "oversize")
+            raise _overflow(draft.window, draft.window.staying(), what)
+        held = map(draft.window.unit_at, draft.window.held)
+        _remove(draft, (min(held, key=_first_to_go),), "oversize")
 
 
 def settle(draft: Draft, strategy: WindowStrategy) -> None:
@@ -81,13 +75,17 @@ def settle(draft: Draft, strategy: WindowStrategy) -> None:
         _carry_out(draft, plan)
     if draft.window.over_budget:
         _carry_out(draft, evict_oldest(draft.window))
-    if draft.window.over_budget and draft.window.policy.overflow != "keep":
-        # A plan may take out what made others free to leave; then they leave as after a smaller limit.
-        shrink(draft, "evict", "the window")
-        _carry_out(draft, evict_oldest(draft.window))
 
 
-def _admit_system(draft: Draft, message: SystemMessage, counted: Counted) -> None:
+def _comes_in(draft: Draft, message: Message, counted: Counted) -> bool:
+    if isinstance(message, SystemMessage):
+        return _system_comes_in(draft, message, counted)
+    if isinstance(message, ToolMessage):
+        return _result_comes_in(draft, message, counted)
+    return _finds_room(draft, draft.enter(message, _exact(counted)), counted)
+
+
+def _system_comes_in(draft: Draft, message: SystemMessage, counted: Counted) -> bool:
     window, entry = draft.window, draft.enter(message, _exact(counted))
     if isinstance(counted, AtLeast):
         raise _overflow(window, Size(counted.tokens, 1), "the system message")
@@ -96,62 +94,53 @@ def _admit_system(draft: Draft, message: SystemMessage, counted: Counted) -> Non
     draft.window = window.joined(entry)
     if draft.window.over_budget:
         shrink(draft, window.policy.overflow, "the system message")
+    return True
 
 
-def _admit_result(draft: Draft, message: ToolMessage, counted: Counted) -> None:
+def _result_comes_in(draft: Draft, message: ToolMessage, counted: Counted) -> bool:
     calls, key = draft.window.calls, result_key(message)
     call = calls.nearest(key)
     entry = draft.enter(message, _exact(counted), call)
-    if call is None:
-        draft.leave((entry,), "duplicate" if key in calls.answered else "orphan")
-        draft.window = draft.window.passing(entry.seq)
-    else:
-        _let_in(draft, entry, counted)
+    if call is not None:
+        return _finds_room(draft, entry, counted)
+    draft.leave((entry,), "duplicate" if key in calls.answered else "orphan")
+    draft.window = draft.window.passing(entry.seq)
+    return False
 
 
-def _let_in(draft: Draft, entry: Entry, counted: Counted) -> None:
-    draft.window = draft.window.joined(entry)
+def _finds_room(draft: Draft, entry: Entry, counted: Counted) -> bool:
+    draft.window = window = draft.window.joined(entry)
     if isinstance(counted, AtLeast):
-        _does_not_fit(draft, extra=counted.tokens)
-    elif draft.window.over_budget:
-        _make_room(draft)
-
-
-def _make_room(draft: Draft) -> None:
-    window = draft.window
-    held = window.held()
-    must = window.staying(held)
+        return _does_not_fit(draft, window.staying().plus(Size(counted.tokens, 0)))
+    if not window.over_budget:
+        return True
+    draft.window = window = window.overflowing()
+    must = window.staying()
     if window.fits(must):
-        return
-    request = _giving_way(window, held)
-    if request is not None and window.fits(must.minus(request.size)):
-        _remove(draft, (request,), "budget")
-    else:
-        _does_not_fit(draft)
+        return True
+    request = _giving_way(window)
+    if request is None or not window.fits(must.minus(request.size)):
+        return _does_not_fit(draft, must)
+    _remove(draft, (request,), "budget")
+    return True
 
 
-def _giving_way(window: Window, held: dict[int, tuple[str, ...]]) -> Unit | None:
+def _giving_way(window: Window) -> Unit | None:
     # R5: only the answer may take the place of its request; R8: not where turns stay whole.
     answer = window.unit_at(window.arriving).message
     if window.policy.unit == "turn" or not isinstance(answer, AssistantMessage) or answer.tool_calls:
         return None
-    return window.unit_at(window.marks.user) if held.get(window.marks.user) else None
+    return window.unit_at(window.marks.user) if window.held.get(window.marks.user) else None
 
 
-def _does_not_fit(draft: Draft, *, extra: int = 0) -> None:
+def _does_not_fit(draft: Draft, must: Size) -> bool:
     window, overflow = draft.window, draft.window.policy.overflow
     unit = window.unit_at(window.arriving)
     if overflow == "raise":
-        must = window.staying(window.held())
-        raise _overflow(window, must.plus(Size(extra, 0)), f"the {unit.entries[-1].message.role} message")
+        raise _overflow(window, must, f"the {unit.entries[-1].message.role} message")
     if overflow == "evict":
-        draft.oversize = True
         _remove(draft, (unit,), "oversize")
-
-
-def _check_alone(window: Window, what: str) -> None:
-    if not window.fits(window.system_size):
-        raise _overflow(window, window.system_size, what)
+    return overflow == "keep"
 
 
 def _overflow(window: Window, must: Size, what: str) -> WindowOverflowError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from chatmemory.core.entries import Change, Entry, Reason, Refusal, Removal
 from chatmemory.core.extent import follow
@@ -25,7 +25,6 @@ class Draft:
     at: datetime
     counter: str | None
     seq: int | None = None
-    oversize: bool = False
     _written: dict[int, Entry] = field(factory=dict, init=False)
     _removed: list[Removal] = field(factory=list, init=False)
     _refused: list[Refusal] = field(factory=list, init=False)
@@ -67,7 +66,7 @@ class Draft:
             tokens=window.tokens,
             limit=window.limit,
             seq=self.seq,
-            oversize=self.oversize,
+            oversize=any(one.reason == "oversize" and one.entered == one.left for one in self._removed),
             written=written,
             at=self.at,
             commit_id=commit_id,
@@ -79,4 +78,4 @@ class Draft:
     def _next_window(self) -> Window:
         window, gone = self.window, {removal.seq for removal in self._removed}
         extent = follow(window.extent, window.entries, gone, window.next_seq)
-        return evolve(window, version=self.version, extent=extent, arriving=0)
+        return window.settled(self.version, extent)

@@ -6,7 +6,7 @@ any plan (R1), and so do the strategies that evict the oldest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -28,8 +28,8 @@ def evict_oldest(window: Window, evict_to: EvictTo = None, *, main: Literal["tok
             (an int) of the `main` limit. None: the limit. Where what must stay is above it, the limit too.
         main: Which limit an int is a number of.
     """
-    held = window.held()
-    mark = _mark(window, held, evict_to, main)
+    held = window.held
+    mark = _mark(window, evict_to, main)
     turns = window.policy.unit == "turn"
     size, remove, refused, passed = window.size, list[Unit](), list[Refusal](), False
     for group in _turn_groups(window) if turns else ((unit,) for unit in window.units()):
@@ -46,7 +46,7 @@ def evict_oldest(window: Window, evict_to: EvictTo = None, *, main: Literal["tok
     return Plan(tuple(remove), tuple(refused))
 
 
-def _refusals(window: Window, group: tuple[Unit, ...], held: dict[int, tuple[str, ...]]) -> Iterator[Refusal]:
+def _refusals(window: Window, group: tuple[Unit, ...], held: Mapping[int, tuple[str, ...]]) -> Iterator[Refusal]:
     for unit in group:
         names = held.get(unit.place) or (() if unit.place == window.arriving else ("turn",))
         if names:
@@ -74,12 +74,12 @@ def _turn_groups(window: Window) -> Iterator[tuple[Unit, ...]]:
         yield tuple(opener)
 
 
-def _mark(window: Window, held: Collection[int], evict_to: EvictTo, main: str) -> Limit:
+def _mark(window: Window, evict_to: EvictTo, main: str) -> Limit:
     limit = window.limit
     if evict_to is None:
         return limit
     wanted = _wanted(window, evict_to, main)
-    must = window.staying(held)
+    must = window.staying()
     return Limit(
         wanted.tokens if window.fits(must, Limit(tokens=wanted.tokens)) else limit.tokens,
         wanted.messages if window.fits(must, Limit(messages=wanted.messages)) else limit.messages,

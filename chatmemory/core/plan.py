@@ -78,7 +78,7 @@ def check(window: Window, plan: Plan) -> None:
         IllegalPlanError: It removes something that is no unit of the window (R3), the system message (R2), a unit that
             a guard holds (R5), or one unit twice.
     """
-    held, seen = window.held(), set[int]()
+    held, seen = window.held, set[int]()
     for unit in plan.remove:
         if isinstance(unit.message, SystemMessage):
             raise IllegalPlanError("R2", "the system message never leaves for the budget; leave it out of the plan")

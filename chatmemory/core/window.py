@@ -6,7 +6,7 @@ copies tuples and never loops over the window; leaving costs what leaves. Knows 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Self, overload
 
@@ -63,6 +63,8 @@ class Window(Sequence[Entry]):
         calls: Which calls wait for results.
         fresh: The places of units that hold results which nothing has followed yet.
         arriving: The place of the unit that the message being added belongs to, or 0.
+        evicting: Whether it was above its limit with that message, or under a new limit: eviction then goes on down to
+            the mark, also where what left on the way brought it below the limit (R7).
     """
 
     entries: tuple[Entry, ...]
@@ -75,6 +77,8 @@ class Window(Sequence[Entry]):
     calls: Calls
     fresh: tuple[int, ...]
     arriving: int = 0
+    evicting: bool = False
+    _held: Mapping[int, tuple[str, ...]] | None = None
 
     @classmethod
     def empty(cls, policy: Policy) -> Self:
@@ -205,11 +209,18 @@ class Window(Sequence[Entry]):
             limit.messages is None or self.count(size) <= limit.messages
         )
 
-    def held(self) -> dict[int, tuple[str, ...]]:
-        """Return the places of the units that may not leave now, each with its guards' names (R5).
+    @property
+    def held(self) -> Mapping[int, tuple[str, ...]]:
+        """The places of the units that may not leave now, each with its guards' names (R5).
 
-        The unit of the message being added is among them, with no name where no guard holds it.
+        The unit of the message being added is among them, with no name where no guard holds it. Guards look at the
+        window once, as it is with that message in it; what leaves on its account changes nothing for the others.
         """
+        if self._held is None:
+            object.__setattr__(self, "_held", self._guarded())
+        return self._held or {}
+
+    def _guarded(self) -> dict[int, tuple[str, ...]]:
         held: dict[int, tuple[str, ...]] = {self.arriving: ()} if self.arriving else {}
         places = chain((self.marks.user,) if self.marks.user else (), *self.calls.waiting.values(), self.fresh)
         for place in set(places):
@@ -218,9 +229,9 @@ class Window(Sequence[Entry]):
                 held[place] = names
         return held
 
-    def staying(self, held: Collection[int]) -> Size:
-        """Return what must stay takes: the system message, the units at the places `held`, and their turns (R8)."""
-        spans = {self._span(self.index_of(place)) for place in held}
+    def staying(self) -> Size:
+        """Return what must stay takes: the system message, the held units, and what their turns hold back (R8)."""
+        spans = {self._span(self.index_of(place)) for place in self.held}
         if self.policy.unit == "turn" and self.marks.user:
             last = self.last_turn
             if any(start > last for start, _ in spans):
@@ -234,7 +245,7 @@ class Window(Sequence[Entry]):
 
     def plan_removal(self, wanted: Iterable[Unit]) -> tuple[tuple[Unit, ...], tuple[Refusal, ...]]:
         """Divide what a strategy wants to remove into what may leave and what may not (R5)."""
-        held = self.held()
+        held = self.held
         allowed, refused = list[Unit](), list[Refusal]()
         for unit in wanted:
             if isinstance(unit.message, SystemMessage):
@@ -285,11 +296,19 @@ class Window(Sequence[Entry]):
     def _with_system(self, entry: Entry) -> Window:
         size = self.size.minus(self.system_size).plus(size_of((entry,)))
         entries = (entry, *self.entries[self.head :])
-        return evolve(self, entries=entries, size=size, next_seq=entry.seq + 1, arriving=0)
+        return evolve(self, entries=entries, size=size, next_seq=entry.seq + 1, arriving=0, evicting=False, held=None)
+
+    def overflowing(self) -> Window:
+        """The window, known to be above its limit in this step."""
+        return evolve(self, evicting=True)
+
+    def settled(self, version: int, extent: Extent) -> Window:
+        """The window once `version` is made."""
+        return evolve(self, version=version, extent=extent, arriving=0, evicting=False, held=None)
 
     def passing(self, seq: int) -> Window:
         """The window once the message that got `seq` did not come in."""
-        return evolve(self, next_seq=seq + 1, arriving=0)
+        return evolve(self, next_seq=seq + 1, arriving=0, evicting=False, held=None)
 
     def without(self, units: Sequence[Unit]) -> Window:
         """The window once `units` have left."""
@@ -311,6 +330,8 @@ class Window(Sequence[Entry]):
             self.calls.without(units),
             _fresh_of(entries, marks) if marks != self.marks else tuple(p for p in self.fresh if p not in gone),
             0 if self.arriving in gone else self.arriving,
+            self.evicting,
+            None if self._held is None else {p: names for p, names in self._held.items() if p not in gone},
         )
 
     def cut_at(self, index: int) -> Window:

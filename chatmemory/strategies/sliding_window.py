@@ -56,5 +56,5 @@ class SlidingWindow:
         return Limits(self.max_tokens, self.max_messages, count_system=self.count_system, unit=self.unit)
 
     def plan(self, window: Window) -> Plan | None:
-        """Plan to evict the oldest where `window` is over a limit."""
-        return evict_oldest(window, self.evict_to, main="messages") if window.over_budget else None
+        """Plan to evict the oldest where `window` has gone over a limit."""
+        return evict_oldest(window, self.evict_to, main="messages") if window.evicting else None

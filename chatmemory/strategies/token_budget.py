@@ -48,5 +48,5 @@ class TokenBudget:
         return Limits(max_tokens=self.max_tokens, unit=self.unit)
 
     def plan(self, window: Window) -> Plan | None:
-        """Plan to evict the oldest where `window` is over its limit."""
-        return evict_oldest(window, self.evict_to, main="tokens") if window.over_budget else None
+        """Plan to evict the oldest where `window` has gone over its limit."""
+        return evict_oldest(window, self.evict_to, main="tokens") if window.evicting else None
