@@ -1,7 +1,7 @@
 """The memories: shells that do I/O and nothing else. Every rule is in the core; every operation is a flow.
 
-Decides: who waits (one lock a memory, held for a whole operation, store and counter included), how a flow's requests are
-answered, and how long a conflict is retried. Knows stores and counters by their protocols.
+Decides: who waits (one lock a memory, held for a whole operation, store and counter included), how a flow's requests
+are answered, and how long a conflict is retried. Knows stores and counters by their protocols.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from chatmemory.core import flow
+from chatmemory.core.admission import Counted
 from chatmemory.core.entries import Change, Entry, EvictionUnit, OverflowPolicy
 from chatmemory.core.eviction import EvictTo
 from chatmemory.core.guards import Guards
@@ -102,7 +103,7 @@ class ChatMemory:
         strategy: WindowStrategy,
         store: ChatMemoryStore | None = None,
         counter: TokenCounter | None = None,
-        guards: Guards = Guards(),  # noqa: B008 - frozen
+        guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
         reserve_tokens: int = 0,
     ) -> None:
@@ -116,6 +117,15 @@ class ChatMemory:
         settings = Settings(strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens)
         self._session = flow.Session(settings)
         self._lock = RLock()
+        self._answers: dict[type, Callable[[Any], Any]] = {
+            flow.Count: self._count,
+            flow.Commit: self._commit,
+            flow.Measure: self._measure,
+            flow.Load: lambda _: self._store.load(self._id),
+            flow.Delete: lambda _: self._store.delete(self._id),
+            flow.ReadHistory: lambda page: self._store.history(self._id, after=page.after, limit=page.limit),
+            flow.ReadWindow: lambda asked: self._store.window_at(self._id, asked.version),
+        }
 
     @property
     def id(self) -> str:
@@ -155,7 +165,7 @@ class ChatMemory:
         return self._extend(_parsed(messages))
 
     def set(self, messages: Iterable[MessageInput]) -> Change:
-        """Make the window hold `messages`: entries of the longest common prefix stay, the rest leaves, the others are added.
+        """Make the window hold `messages`: the longest common prefix stays, the rest leaves, the others are added.
 
         Raises:
             InvalidMessageError: One cannot be accepted; the path begins with ``messages[i]``.
@@ -303,25 +313,20 @@ class ChatMemory:
                 raise
 
     def _answer(self, request: flow.Request, deadline: float) -> Any:
-        match request:
-            case flow.Count():
-                return count_message(self._counter, request.message, request.ceiling)
-            case flow.Commit():
-                return self._store.commit(self._id, request.change, request.expected)
-            case flow.Load():
-                return self._store.load(self._id)
-            case flow.Measure():
-                self._counter = self._counter or (default_counter() if request.needed else None)
-                return Meter(self._counter.name, self._counter.overhead) if self._counter else None
-            case flow.Pause():
-                _pause(request, deadline)
-                return None
-            case flow.Delete():
-                return self._store.delete(self._id)
-            case flow.ReadHistory():
-                return self._store.history(self._id, after=request.after, limit=request.limit)
-            case flow.ReadWindow():
-                return self._store.window_at(self._id, request.version)
+        if isinstance(request, flow.Pause):
+            return _pause(request, deadline)
+        return self._answers[type(request)](request)
+
+    def _count(self, request: flow.Count) -> Counted:
+        return count_message(self._counter, request.message, request.ceiling)
+
+    def _commit(self, request: flow.Commit) -> str:
+        return self._store.commit(self._id, request.change, request.expected)
+
+    def _measure(self, request: flow.Measure) -> Meter | None:
+        if self._counter is None and request.needed:
+            self._counter = default_counter()
+        return Meter(self._counter.name, self._counter.overhead) if self._counter is not None else None
 
 
 class TokenWindowChatMemory(ChatMemory):
@@ -336,7 +341,7 @@ class TokenWindowChatMemory(ChatMemory):
         unit: EvictionUnit = "message",
         store: ChatMemoryStore | None = None,
         counter: TokenCounter | None = None,
-        guards: Guards = Guards(),  # noqa: B008 - frozen
+        guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
         reserve_tokens: int = 0,
     ) -> None:
@@ -364,7 +369,7 @@ class MessageWindowChatMemory(ChatMemory):
         unit: EvictionUnit = "message",
         store: ChatMemoryStore | None = None,
         counter: TokenCounter | None = None,
-        guards: Guards = Guards(),  # noqa: B008 - frozen
+        guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
         reserve_tokens: int = 0,
     ) -> None:

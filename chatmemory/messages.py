@@ -41,12 +41,12 @@ def _freeze_data(value: Extra | FrozenJson) -> FrozenJson:
     return FrozenJson.of(dict(value), "data")
 
 
-def _text(instance: Any, attribute: Any, value: Any) -> None:
+def _text(_instance: Any, attribute: Any, value: Any) -> None:
     if not isinstance(value, str):
         raise InvalidMessageError(attribute.alias, f"is {_kind_of(value)}; give a str")
 
 
-def _optional_text(instance: Any, attribute: Any, value: Any) -> None:
+def _optional_text(_instance: Any, attribute: Any, value: Any) -> None:
     if value is not None and not isinstance(value, str):
         raise InvalidMessageError(attribute.alias, f"is {_kind_of(value)}; give a str or None")
 
@@ -174,7 +174,7 @@ def _call(call: object, at: int) -> ToolCall:
     raise InvalidMessageError(f"tool_calls[{at}]", f"is {_kind_of(call)}; give a ToolCall")
 
 
-def _present(instance: Any, attribute: Any, value: Any) -> None:
+def _present(_instance: Any, _attribute: Any, value: Any) -> None:
     if value is None:
         raise InvalidMessageError("content", "is None, which only an assistant or a tool message may have; give a str")
 
@@ -311,7 +311,7 @@ class ToolMessage(Message):
 
 @frozen(repr=False)
 class ContextMessage(Message):
-    """What the application tells the model about the conversation: a summary, a notice. No system message (R2), no turn."""
+    """What the application tells about the conversation: a summary, a notice. No system message (R2), no turn."""
 
     role: ClassVar[Literal["context"]] = "context"
     content: Content = field(converter=_freeze_content, validator=_present)

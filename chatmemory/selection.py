@@ -1,7 +1,7 @@
 """The rules of the window for people who keep their own history: no memory, no store, nothing kept.
 
-Decides: how a list becomes a window (as if its messages were added one after another), and that the caller's own objects
-come back. Keeps the same rules as a memory, R1 to R8, by the same core.
+Decides: how a list becomes a window (as if its messages were added one after another), and that the caller's own
+objects come back. Keeps the same rules as a memory, R1 to R8, by the same core.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def select_messages(
     *,
     max_tokens: int | None = None,
     counter: TokenCounter | None = None,
-    guards: Guards = Guards(),  # noqa: B008 - frozen
+    guards: Guards = Guards(),
     overflow: OverflowPolicy = "evict",
     reserve_tokens: int = 0,
 ) -> Selection[Message]: ...
@@ -72,7 +72,7 @@ def select_messages(
     *,
     max_tokens: int | None = None,
     counter: TokenCounter | None = None,
-    guards: Guards = Guards(),  # noqa: B008 - frozen
+    guards: Guards = Guards(),
     overflow: OverflowPolicy = "evict",
     reserve_tokens: int = 0,
 ) -> Selection[MessageT]: ...
@@ -82,7 +82,7 @@ def select_messages(
     *,
     max_tokens: int | None = None,
     counter: TokenCounter | None = None,
-    guards: Guards = Guards(),  # noqa: B008 - frozen
+    guards: Guards = Guards(),
     overflow: OverflowPolicy = "evict",
     reserve_tokens: int = 0,
 ) -> Selection[Any]:

@@ -51,9 +51,11 @@ class ChatMemoryStore(Protocol):
     @property
     def conflict_timeout_seconds(self) -> float:
         """How long an operation goes on trying when other writers commit first, or the store is away."""
+        ...
 
     def now(self) -> datetime:
         """Return the time that goes into new entries, in UTC. Nothing is ordered by it."""
+        ...
 
     def load(self, conversation_id: str) -> Snapshot | None:
         """Read the window, never the history; None where there is no such conversation.
@@ -61,6 +63,7 @@ class ChatMemoryStore(Protocol):
         Raises:
             CorruptedConversationError: A stored row cannot be read. It is never left out.
         """
+        ...
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Write one change whole or not at all, and return the conversation's epoch.
@@ -73,9 +76,11 @@ class ChatMemoryStore(Protocol):
             ConflictError: The conversation's epoch and version are not `expected`.
             StoreError: With ``outcome_unknown=True`` where the store went away in the middle.
         """
+        ...
 
     def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-        """Return up to `limit` entries with ``seq > after``, in the window or not, by seq; ``[]`` where there are none."""
+        """Return up to `limit` entries with ``seq > after``, in the window or not, by seq. None: ``[]``."""
+        ...
 
     def window_at(self, conversation_id: str, version: int) -> list[Entry]:
         """Return the entries that were in the window at `version`, by seq; the cost does not depend on the history.
@@ -83,15 +88,19 @@ class ChatMemoryStore(Protocol):
         Raises:
             NotInHistoryError: The conversation has no such version. Version 0 is the empty window of any conversation.
         """
+        ...
 
     def delete(self, conversation_id: str) -> bool:
         """Erase the conversation, window, history and changes; return whether there was one."""
+        ...
 
     def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
         """Return up to `limit` conversations whose id is greater than `after`, by id (by code points)."""
+        ...
 
     def close(self) -> None:
         """Give back what the store holds. Any later call but this one raises `StoreError`."""
+        ...
 
     def __enter__(self) -> Self: ...
 
@@ -104,7 +113,7 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
     """Refuse what cannot be an id on every database.
 
     Raises:
-        InvalidArgumentError: It is not a str, is empty or longer than 255 characters, or holds a NUL or a lone surrogate.
+        InvalidArgumentError: It is no str, is empty or longer than 255 characters, or holds a NUL or a lone surrogate.
     """
     if not isinstance(conversation_id, str):
         kind = type(conversation_id).__name__
@@ -117,13 +126,13 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
         raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
 
 
-def check_number(value: object, *, field: str, least: int) -> None:
-    """Refuse what is not an int of at least `least`.
+def check_number(value: object, *, field: str, least: int | None) -> None:
+    """Refuse what is not an int of at least `least` (None: of any size).
 
     Raises:
         InvalidArgumentError: It is of another type (a bool too), or smaller.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidArgumentError(field, f"is of type {type(value).__name__}; give an int of {least} or more")
-    if value < least:
+        raise InvalidArgumentError(field, f"is of type {type(value).__name__}; give an int")
+    if least is not None and value < least:
         raise InvalidArgumentError(field, f"is {value}; give {least} or more")

@@ -1,16 +1,16 @@
 """What happens to a window: a message comes in, the limit shrinks, the strategy has its say.
 
-Decides: R1 (the limit is enforced after any plan), R2 (one system message), R3 (a result needs its call), R5 (the answer
-may take its request's place), R6 (what does not fit beside what must stay). All is noted in a draft; an error leaves
-nothing behind. Knows strategies by their protocol only.
+Decides: R1 (the limit is enforced after any plan), R2 (one system message), R3 (a result needs its call), R5 (the
+answer may take its request's place), R6 (what does not fit beside what must stay). All is noted in a draft; an error
+leaves nothing behind. Knows strategies by their protocol only.
 """
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from chatmemory.core.draft import Draft
-from chatmemory.core.entries import Entry, Limit, OverflowPolicy, Reason
+from chatmemory.core.entries import Entry, OverflowPolicy, Reason
 from chatmemory.core.eviction import evict_oldest
 from chatmemory.core.plan import Plan, WindowStrategy, check
 from chatmemory.core.units import Size, Unit, result_key

@@ -56,7 +56,7 @@ class Draft:
     def finish(self, commit_id: str) -> tuple[Window, Change]:
         """Return the window afterwards and the change; both as they were where nothing entered or left."""
         changed = bool(self._written or self._removed)
-        window = self._next_window() if changed else self.window
+        window = self._next_window() if changed else self.window.settled(self.window.version, self.window.extent)
         written = tuple(self._written.values())
         change = Change(
             version=window.version,

@@ -121,7 +121,7 @@ class Refusal:
 
 @frozen
 class Limit:
-    """What the window may hold: `tokens` (``max_tokens - reserve_tokens``) and `messages`; None where there is no limit."""
+    """What the window may hold: `tokens` (``max_tokens - reserve_tokens``) and `messages`; None: no limit."""
 
     tokens: int | None = None
     messages: int | None = None

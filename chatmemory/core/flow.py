@@ -1,7 +1,7 @@
 """Each operation of a memory, once, as a generator of requests that a driver answers (sync or async).
 
-Decides: load → plan → commit → adopt, the retry after a conflict, and what a failed commit leaves behind (R11). An error
-of the store is thrown into the flow at its request. A driver that is broken off in the middle of a request calls
+Decides: load → plan → commit → adopt, the retry after a conflict, and what a failed commit leaves behind (R11). An
+error of the store is thrown into the flow at its request. A driver that is broken off in the middle of a request calls
 `Session.forget`, and the next operation loads. Knows no store, no clock and no counter but through requests.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from datetime import datetime
-from functools import partial
 from itertools import count as numbers
 from typing import Any, Final, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from chatmemory.core.admission import AtLeast, Counted, admit, repeats_system, settle, shrink
+from chatmemory.core.admission import Counted, admit, repeats_system, settle, shrink
 from chatmemory.core.draft import Draft
 from chatmemory.core.entries import Change, Entry, Extent, OverflowPolicy, Snapshot, Stamp
 from chatmemory.core.settings import Meter, Settings
@@ -95,9 +94,9 @@ class Moment:
 
 @frozen
 class Doubt:
-    """A commit whose outcome is not known, and the messages that it was to add."""
+    """A commit whose outcome is not known, and the messages that it was adding."""
 
-    messages: tuple[Message, ...]
+    adding: tuple[Message, ...]
     commit: Commit
 
 
@@ -144,10 +143,18 @@ Source = Callable[[Session, Moment], Flow[Window]]
 
 def current(session: Session, moment: Moment) -> Flow[Window]:
     """Return the window; load it, and cut it to the limit, where that was not done yet (R6)."""
-    if session.window is None:
-        opening = evolve(moment, commit_id=f"{moment.commit_id}/open")
-        yield from _changed(session, opening, partial(_cut, session, opening), _loaded)
-    return session.window or (yield from _loaded(session, moment))
+    if session.window is not None:
+        return session.window
+    opening = Moment(moment.at, f"{moment.commit_id}/open")
+
+    def cut(window: Window) -> Flow[Draft]:
+        draft = _draft(session, window, opening)
+        if session.settings.overflow != "keep":
+            _fit(draft, session.settings, "evict")
+        return _at_once(draft)
+
+    window, _ = yield from _changed(session, opening, cut, _uncut)
+    return window
 
 
 def extend(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
@@ -156,9 +163,12 @@ def extend(session: Session, messages: tuple[Message, ...], moment: Moment) -> F
     if found is not None:
         return found
     admitted = _Admitted(session, messages)
-    return (
-        yield from _changed(session, moment, lambda window: admitted.onto(_draft(session, window, moment)), current)
-    )
+
+    def plan(window: Window) -> Flow[Draft]:
+        return admitted.onto(_draft(session, window, moment))
+
+    _, change = yield from _changed(session, moment, plan, current, adding=messages)
+    return change
 
 
 def replace(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
@@ -171,7 +181,8 @@ def replace(session: Session, messages: tuple[Message, ...], moment: Moment) -> 
         draft.leave(window.entries[same:], "set")
         return admitted.onto(draft, skip=same)
 
-    return (yield from _changed(session, moment, plan, current))
+    _, change = yield from _changed(session, moment, plan, current)
+    return change
 
 
 def clear(session: Session, moment: Moment) -> Flow[Change]:
@@ -182,7 +193,8 @@ def clear(session: Session, moment: Moment) -> Flow[Change]:
         draft.leave(window.entries, "cleared")
         return _at_once(draft)
 
-    return (yield from _changed(session, moment, plan, current))
+    _, change = yield from _changed(session, moment, plan, current)
+    return change
 
 
 def resize(session: Session, settings: Settings, moment: Moment) -> Flow[Change]:
@@ -194,8 +206,8 @@ def resize(session: Session, settings: Settings, moment: Moment) -> Flow[Change]
         _fit(draft, settings, settings.overflow)
         return _at_once(draft)
 
-    # Not cut to the old limit first: that is the limit which the caller gives up.
-    change = yield from _changed(session, moment, plan, _as_it_is)
+    # A window that is not loaded yet is not cut to the old limit first: the caller gives that limit up.
+    _, change = yield from _changed(session, moment, plan, _uncut)
     session.settings = settings
     return change
 
@@ -248,29 +260,31 @@ def _count(window: Window, message: Message) -> Flow[Counted]:
     return counted
 
 
-def _changed(session: Session, moment: Moment, plan: Planner, window_of: Source) -> Flow[Change]:
+def _changed(
+    session: Session, moment: Moment, plan: Planner, source: Source, *, adding: tuple[Message, ...] = ()
+) -> Flow[tuple[Window, Change]]:
     for attempt in numbers():
-        window = yield from window_of(session, moment)
+        window = yield from source(session, moment)
         draft = yield from plan(window)
         after, change = draft.finish(moment.commit_id)
         if change:
             commit = Commit(change, Stamp(session.epoch, window.version))
             try:
-                session.epoch = yield from _committed(session, commit)
+                session.epoch = yield from _committed(session, Doubt(adding, commit))
             except ConflictError as conflict:
                 session.forget()
                 yield Pause(conflict, attempt)
                 continue
         session.window = after
-        return change
+        return after, change
     raise AssertionError("unreachable: the tries have no end but the driver's")
 
 
-def _committed(session: Session, commit: Commit) -> Flow[str]:
+def _committed(session: Session, doubt: Doubt) -> Flow[str]:
     unknown: StoreError | None = None
     for attempt in numbers():
         try:
-            epoch: str = yield commit
+            epoch: str = yield doubt.commit
         except ConflictError:
             raise
         except StoreError as error:
@@ -279,7 +293,7 @@ def _committed(session: Session, commit: Commit) -> Flow[str]:
             # R11: once it may be stored, only an answer to the same commit_id tells.
             unknown = unknown or error
             session.forget()
-            session.doubt = Doubt(tuple(entry.message for entry in commit.change.written), commit)
+            session.doubt = doubt
             yield Pause(unknown, attempt)
         else:
             session.doubt = None
@@ -290,17 +304,21 @@ def _committed(session: Session, commit: Commit) -> Flow[str]:
 def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | None]:
     # A repeated call after an unknown outcome is the same commit again: taken once by its key, never doubled.
     doubt, session.doubt = session.doubt, None
-    if doubt is None or doubt.messages != messages:
+    if doubt is None or doubt.adding != messages:
         return None
     try:
-        session.epoch = yield from _committed(session, doubt.commit)
+        session.epoch = yield from _committed(session, doubt)
     except ConflictError:
         return None
     session.forget()
     return doubt.commit.change
 
 
-def _loaded(session: Session, moment: Moment) -> Flow[Window]:
+def _uncut(session: Session, _: Moment) -> Flow[Window]:
+    return session.window or (yield from _loaded(session))
+
+
+def _loaded(session: Session) -> Flow[Window]:
     meter = yield from session.meter()
     policy = session.settings.policy(meter)
     snapshot: Snapshot | None = yield Load()
@@ -309,10 +327,6 @@ def _loaded(session: Session, moment: Moment) -> Flow[Window]:
         return Window.empty(policy)
     entries = yield from _measured(snapshot.entries, meter)
     return Window.of(evolve(snapshot, entries=entries), policy)
-
-
-def _as_it_is(session: Session, moment: Moment) -> Flow[Window]:
-    return session.window or (yield from _loaded(session, moment))
 
 
 def _measured(entries: tuple[Entry, ...], meter: Meter | None) -> Flow[tuple[Entry, ...]]:
@@ -327,13 +341,6 @@ def _measured(entries: tuple[Entry, ...], meter: Meter | None) -> Flow[tuple[Ent
             tokens: int = yield Count(entry.message, None)
             counted.append(evolve(entry, tokens=tokens, counter=meter.name))
     return tuple(counted)
-
-
-def _cut(session: Session, moment: Moment, window: Window) -> Flow[Draft]:
-    draft = _draft(session, window, moment)
-    if session.settings.overflow != "keep":
-        _fit(draft, session.settings, "evict")
-    return _at_once(draft)
 
 
 def _fit(draft: Draft, settings: Settings, overflow: OverflowPolicy) -> None:

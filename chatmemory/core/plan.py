@@ -54,21 +54,26 @@ class WindowStrategy(Protocol):
     @property
     def name(self) -> str:
         """Its name, such as ``fixed``."""
+        ...
 
     @property
     def limits(self) -> Limits:
         """What it holds a window to."""
+        ...
 
     @property
     def requires_llm(self) -> bool:
         """Whether it needs a summariser."""
+        ...
 
     @property
     def overhead_tokens(self) -> int:
         """Tokens kept free for what it will insert."""
+        ...
 
     def plan(self, window: Window) -> Plan | None:
         """Return what should leave `window`, which holds the message being added; None where it has nothing to say."""
+        ...
 
 
 def check(window: Window, plan: Plan) -> None:

@@ -23,9 +23,11 @@ class Size(NamedTuple):
     messages: int
 
     def plus(self, other: Size) -> Size:
+        """This and `other` together."""
         return Size(self.tokens + other.tokens, self.messages + other.messages)
 
     def minus(self, other: Size) -> Size:
+        """This without `other`."""
         return Size(self.tokens - other.tokens, self.messages - other.messages)
 
 
@@ -155,8 +157,11 @@ class Calls:
 
     def without(self, units: Iterable[Unit]) -> Calls:
         """The calls once `units` have left."""
+        calling = [unit for unit in units if unit.message.tool_calls]
+        if not calling:
+            return self
         waiting, answered = dict(self.waiting), dict(self.answered)
-        for unit in units:
+        for unit in calling:
             results = Counter(result_key(entry.message) for entry in unit.entries[1:])
             for key, count in results.items():
                 _take(answered, key, count)

@@ -119,7 +119,7 @@ class Window(Sequence[Entry]):
 
     @property
     def tokens(self) -> int | None:
-        """What a request with this window costs, overhead included; None where nothing is counted, 0 where it is empty."""
+        """What a request with this window costs, overhead included; 0 where it is empty, None where nothing counts."""
         if not self.policy.counted:
             return None
         return self.size.tokens + self.policy.overhead if self.entries else 0
@@ -160,16 +160,19 @@ class Window(Sequence[Entry]):
         Raises:
             LookupError: No unit begins there.
         """
-        low, high = self.head, len(self.entries)
+        entries, low, high = self.entries, self.head, len(self.entries)
+        # What is asked for is mostly the oldest unit or the newest one.
+        middle = low if low < high and entries[low].place == place else high - 1
         while low < high:
-            start = unit_start(self.entries, (low + high) // 2)
-            here = self.entries[start].place
+            start = unit_start(entries, middle)
+            here = entries[start].place
             if here == place:
                 return start
             if here < place:
-                low = unit_end(self.entries, start)
+                low = unit_end(entries, start)
             else:
                 high = start
+            middle = (low + high) // 2
         raise LookupError(place)
 
     def unit_at(self, place: int) -> Unit:
@@ -304,7 +307,17 @@ class Window(Sequence[Entry]):
 
     def settled(self, version: int, extent: Extent) -> Window:
         """The window once `version` is made."""
-        return evolve(self, version=version, extent=extent, arriving=0, evicting=False, held=None)
+        return Window(
+            self.entries,
+            version,
+            self.policy,
+            self.next_seq,
+            extent,
+            self.size,
+            self.marks,
+            self.calls,
+            self.fresh,
+        )
 
     def passing(self, seq: int) -> Window:
         """The window once the message that got `seq` did not come in."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import field, frozen
 
 from chatmemory.core.entries import EvictionUnit
@@ -31,9 +29,9 @@ class SlidingWindow:
         InvalidArgumentError: A value is out of range; the error names the argument.
     """
 
-    name: ClassVar[str] = "sliding"
-    requires_llm: ClassVar[bool] = False
-    overhead_tokens: ClassVar[int] = 0
+    name = "sliding"
+    requires_llm = False
+    overhead_tokens = 0
 
     max_messages: int = 10
     max_tokens: int | None = field(default=None, kw_only=True)

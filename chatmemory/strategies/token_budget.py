@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import field, frozen
 
 from chatmemory.core.entries import EvictionUnit
@@ -29,9 +27,9 @@ class TokenBudget:
         InvalidArgumentError: A value is out of range; the error names the argument.
     """
 
-    name: ClassVar[str] = "fixed"
-    requires_llm: ClassVar[bool] = False
-    overhead_tokens: ClassVar[int] = 0
+    name = "fixed"
+    requires_llm = False
+    overhead_tokens = 0
 
     max_tokens: int
     evict_to: EvictTo = field(default=None, kw_only=True)

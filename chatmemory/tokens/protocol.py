@@ -18,10 +18,13 @@ class TokenCounter(Protocol):
     @property
     def name(self) -> str:
         """Names the way of counting. Stored counts are reused while the name is the same (R10)."""
+        ...
 
     @property
     def overhead(self) -> int:
         """Tokens that a request costs besides its messages."""
+        ...
 
     def count(self, message: Message) -> int:
         """Return what `message` costs in tokens, 0 or more. The same message always gives the same count."""
+        ...
