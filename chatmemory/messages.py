@@ -238,6 +238,10 @@ class Message:
     name: str | None = field(default=None, validator=_optional_text, kw_only=True)
     _extra: FrozenJson = field(default=None, converter=_freeze_extra, kw_only=True, alias="extra")
 
+    def __attrs_pre_init__(self) -> None:
+        if type(self) is Message:
+            raise InvalidMessageError("", "Message is what all messages share; make one of the five concrete classes")
+
     @property
     def text(self) -> str:
         """The text of `content`, text parts joined without a separator; ``""`` where there is none."""

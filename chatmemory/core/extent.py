@@ -1,9 +1,9 @@
 """Where a window lies in its history, so that a store reads it without walking the history.
 
 Decides: `first_seq` and `kept_seqs`. A load reads the range from `first_seq` on, and the kept seqs by key. The range
-may hold some entries that have left: up to 64 and a quarter of the window. Beyond, the oldest are kept by key instead, so
-that a load costs the same however long the history is. Moving the bound costs a pass over the window, and is due only
-after that many entries have left: amortised, a step or two an add.
+may hold some entries that have left: up to 64 and a quarter of the window. Beyond, the oldest are kept by key instead,
+so that a load costs the same however long the history is. Moving the bound costs a pass over the window, and is due
+only after that many entries have left: amortised, a step or two an add.
 """
 
 from __future__ import annotations
