@@ -20,9 +20,8 @@ MAX_INTEGER_DIGITS: Final = 4_300
 """What Python itself reads back from text by default (``sys.int_info.default_max_str_digits``)."""
 
 
-def dump_json(value: Any) -> str:
-    """Return `value` as compact JSON text; every code point stays as it is."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+dump_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+"""Returns a value as compact JSON text; every code point stays as it is."""
 
 
 def _canonical(text: str) -> str:

@@ -5,6 +5,7 @@ Decides: the protocol. `chatmemory.testing` holds the suite that a back end pass
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Protocol, Self, runtime_checkable
@@ -16,6 +17,18 @@ from chatmemory.errors import InvalidArgumentError
 
 MAX_ID_LENGTH: Final = 255
 """Characters of a conversation's id."""
+
+
+def utc_of(clock: Callable[[], datetime]) -> datetime:
+    """Return what `clock` says, in UTC.
+
+    Raises:
+        InvalidArgumentError: It gives a time without a time zone.
+    """
+    time = clock()
+    if time.tzinfo is None:
+        raise InvalidArgumentError("clock", "gave a time without a time zone; use datetime.now(UTC)")
+    return time.astimezone(UTC)
 
 
 def utc_now() -> datetime:
@@ -124,15 +137,3 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
         raise InvalidArgumentError(field, "holds a NUL character, which not every database can keep; leave it out")
     if not conversation_id.isascii() and any("\ud800" <= character <= "\udfff" for character in conversation_id):
         raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
-
-
-def check_number(value: object, *, field: str, least: int | None) -> None:
-    """Refuse what is not an int of at least `least` (None: of any size).
-
-    Raises:
-        InvalidArgumentError: It is of another type (a bool too), or smaller.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidArgumentError(field, f"is of type {type(value).__name__}; give an int")
-    if least is not None and value < least:
-        raise InvalidArgumentError(field, f"is {value}; give {least} or more")

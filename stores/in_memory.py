@@ -13,8 +13,9 @@ from typing import Self
 from attrs import define, field, frozen
 
 from chatmemory.core.entries import Change, Entry, Extent, Snapshot, Stamp
+from chatmemory.core.settings import check_count
 from chatmemory.errors import ConflictError, NotInHistoryError, StoreError
-from chatmemory.stores.base import ConversationInfo, check_conversation_id, check_number, utc_now
+from chatmemory.stores.base import ConversationInfo, check_conversation_id, utc_now, utc_of
 
 
 @frozen
@@ -58,7 +59,7 @@ class InMemoryChatMemoryStore:
     """Keeps conversations in this process, each with its whole history, about 300 bytes an entry beside its text.
 
     Args:
-        clock: Gives the time for new entries, in UTC.
+        clock: Gives the time that new entries carry; any time zone.
     """
 
     conflict_timeout_seconds: float = 30
@@ -69,8 +70,12 @@ class InMemoryChatMemoryStore:
         self._lock = Lock()
 
     def now(self) -> datetime:
-        """Return the time, in UTC."""
-        return self._clock()
+        """Return the clock's time, in UTC.
+
+        Raises:
+            InvalidArgumentError: The clock gives a time without a time zone.
+        """
+        return utc_of(self._clock)
 
     def load(self, conversation_id: str) -> Snapshot | None:
         """Return the window, or None where there is no such conversation."""
@@ -102,8 +107,8 @@ class InMemoryChatMemoryStore:
 
     def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return up to `limit` entries with ``seq > after``, by seq."""
-        check_number(after, field="after", least=0)
-        check_number(limit, field="limit", least=1)
+        check_count("after", after, least=0)
+        check_count("limit", limit, least=1)
         with self._lock:
             found = self._find(conversation_id)
             return found.entries[after : after + limit] if found is not None else []
@@ -114,6 +119,7 @@ class InMemoryChatMemoryStore:
         Raises:
             NotInHistoryError: There is no such version.
         """
+        check_count("version", version, least=None)
         with self._lock:
             found = self._find(conversation_id)
             if version < 0 or version > (found.version if found is not None else 0):
@@ -128,7 +134,7 @@ class InMemoryChatMemoryStore:
 
     def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
         """Return up to `limit` conversations whose id is greater than `after`, by id."""
-        check_number(limit, field="limit", least=1)
+        check_count("limit", limit, least=1)
         with self._lock:
             kept = self._open()
             ids = nsmallest(limit, (key for key in kept if key > after))

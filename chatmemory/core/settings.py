@@ -19,16 +19,17 @@ _POLICIES: Final = get_args(OverflowPolicy)
 _UNITS: Final = get_args(EvictionUnit)
 
 
-def check_count(name: str, value: object, *, least: int = 1) -> None:
-    """Refuse what is no whole number of at least `least`.
+def check_count(name: str, value: object, *, least: int | None = 1) -> None:
+    """Refuse what is no whole number, or less than `least`.
 
     Raises:
         InvalidArgumentError: Naming the argument and what to give.
     """
+    wanted = "an int" if least is None else f"an int of {least} or more"
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgumentError(name, f"is {value!r}; give an int of at least {least}")
-    if value < least:
-        raise InvalidArgumentError(name, f"is {value}; give at least {least}")
+        raise InvalidArgumentError(name, f"is of type {type(value).__name__}; give {wanted}")
+    if least is not None and value < least:
+        raise InvalidArgumentError(name, f"is {value}; give {wanted}")
 
 
 def check_evict_to(value: object) -> None:

@@ -1,0 +1,263 @@
+"""Message ↔ stored text: compact JSON of this library's own model, with the payload's version in front.
+
+Decides: how a message is written down, and what a stored text must be to be a message. Every str comes back code point
+by code point, every number as it was, every key in its place. Text of each released version stays readable
+(tests/stores/payloads). What cannot be read raises; it is never repaired, left out or quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from chatmemory.errors import CorruptedConversationError, InvalidMessageError
+from chatmemory.frozen_json import dump_json
+from chatmemory.messages import (
+    AssistantMessage,
+    AudioPart,
+    ContentPart,
+    ContextMessage,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    ReasoningPart,
+    SystemMessage,
+    SystemRole,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    ToolRole,
+    UserMessage,
+)
+
+PAYLOAD_VERSION: Final = 1
+
+_Fields = dict[str, Any]
+
+_read_value: Final = json.JSONDecoder().raw_decode
+_PLAIN: Final[tuple[tuple[str, Callable[[str], Message]], ...]] = tuple(
+    (f'{{"v":{PAYLOAD_VERSION},"role":"{make.role}","content":"', make) for make in (UserMessage, AssistantMessage)
+)
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# A pair of backslashes is one backslash of text, so it is consumed first: what follows it is no escape.
+_ESCAPE: Final = re.compile(r"\\\\|\\u(d[89a-f][0-9a-f]{2})")
+
+
+def encode_message(message: Message) -> str:
+    r"""Return `message` as stored text, which is always valid UTF-8.
+
+    Real characters stand as they are, so an escaped surrogate always means a code point of its own.
+
+    Example:
+        >>> encode_message(UserMessage("Where is my parcel?"))
+        '{"v":1,"role":"user","content":"Where is my parcel?"}'
+        >>> encode_message(UserMessage("\ud83d\ude00"))
+        '{"v":1,"role":"user","content":"\\ud83d\\ude00"}'
+    """
+    fields: _Fields = {"v": PAYLOAD_VERSION, "role": message.role}
+    content = message.content
+    if content is not None:
+        fields["content"] = content if isinstance(content, str) else [_encode_part(part) for part in content]
+    _put(fields, "name", message.name)
+    _put_kind(fields, message)
+    if extra := message.extra:
+        fields["extra"] = extra
+    return _hold_surrogates_apart(dump_json(fields))
+
+
+def decode_message(text: str) -> Message:
+    """Return the message that `text` was made from.
+
+    Raises:
+        CorruptedConversationError: The text is no payload, or one of a newer version; the error says what is wrong.
+    """
+    plain = _decode_plain(text)
+    return plain if plain is not None else _decode_any(text)
+
+
+def _decode_plain(text: str) -> Message | None:
+    """Read what most messages are, a role and a str, in a third of the time; None where it is something else."""
+    for opening, make in _PLAIN:
+        if text.startswith(opening) and "\\ud" not in text:
+            try:
+                content, end = _read_value(text, len(opening) - 1)
+            except ValueError:
+                return None
+            return make(content) if text[end:] == "}" else None
+    return None
+
+
+def _decode_any(text: str) -> Message:
+    fields = _object(_parse(text), "the payload")
+    version, role = fields.pop("v", None), fields.pop("role", None)
+    if type(version) is not int or version < 1:
+        raise CorruptedConversationError("the payload has no version; restore the row from a backup")
+    if version > PAYLOAD_VERSION:
+        raise CorruptedConversationError(
+            f"the payload has version {version}, this library reads up to {PAYLOAD_VERSION}; upgrade pychatmemory"
+        )
+    decode = _DECODERS.get(role) if isinstance(role, str) else None
+    if decode is None:
+        raise CorruptedConversationError("the payload's role is not one that this version writes")
+    message: Message = _build(decode, fields, "the payload")
+    return message
+
+
+def _hold_surrogates_apart(text: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text
+
+
+def _release_surrogates(text: str) -> str:
+    # json.loads would join two escapes to one character; raw code points it leaves alone.
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[0], text)
+
+
+def _parse(text: str) -> object:
+    try:
+        return json.loads(_release_surrogates(text) if "\\ud" in text else text)
+    except (ValueError, TypeError, RecursionError):
+        problem = "the payload is not JSON; restore the row from a backup"
+    raise CorruptedConversationError(problem)  # outside, since the parser's error would quote the text
+
+
+def _put(fields: _Fields, name: str, value: object) -> None:
+    if value is not None:
+        fields[name] = value
+
+
+def _put_kind(fields: _Fields, message: Message) -> None:
+    if isinstance(message, AssistantMessage):
+        if message.tool_calls:
+            fields["tool_calls"] = [_encode_call(call) for call in message.tool_calls]
+        _put(fields, "refusal", message.refusal)
+    elif isinstance(message, ToolMessage):
+        _put(fields, "tool_call_id", message.tool_call_id)
+        if message.is_error:
+            fields["is_error"] = True
+
+
+def _encode_call(call: ToolCall) -> _Fields:
+    fields: _Fields = {"id": call.id, "name": call.name, "arguments": call.arguments}
+    if call.type != "function":
+        fields["type"] = call.type
+    if extra := call.extra:
+        fields["extra"] = extra
+    return fields
+
+
+def _encode_part(part: ContentPart) -> _Fields:
+    if isinstance(part, OpaquePart):
+        return {"part": "opaque", "data": part.data}
+    name, fields = _PART_FIELDS[type(part)]
+    encoded: _Fields = {"part": name}
+    for field in fields:
+        _put(encoded, field, getattr(part, field))
+    if extra := part.extra:
+        encoded["extra"] = extra
+    return encoded
+
+
+_PART_FIELDS: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
+    TextPart: ("text", ("text",)),
+    ImagePart: ("image", ("url", "detail")),
+    AudioPart: ("audio", ("data", "format")),
+    FilePart: ("file", ("file_id", "data", "filename")),
+    ReasoningPart: ("reasoning", ("type", "text", "signature")),
+}
+_PARTS: Final[dict[str, Callable[..., ContentPart]]] = {
+    "opaque": OpaquePart,
+    **{name: part for part, (name, _) in _PART_FIELDS.items()},
+}
+
+
+def _build(make: Callable[..., Any], fields: _Fields, where: str) -> Any:
+    """Make a value of the model. Its own validation is what a stored value must pass."""
+    try:
+        return make(**fields)
+    except InvalidMessageError:
+        problem = f"{where} holds a value that no message has; restore the row from a backup"
+    except (TypeError, ValueError):
+        problem = f"{where} lacks a field or has one that this version does not write; restore the row from a backup"
+    raise CorruptedConversationError(problem)  # outside, since the constructor's error may quote a name
+
+
+def _object(value: object, where: str) -> _Fields:
+    if not isinstance(value, dict):
+        raise CorruptedConversationError(f"{where} is not an object; restore the row from a backup")
+    return value
+
+
+def _list(value: object, where: str) -> list[object]:
+    if not isinstance(value, list):
+        raise CorruptedConversationError(f"{where} is not a list; restore the row from a backup")
+    return value
+
+
+def _decode_content(value: object) -> str | list[ContentPart] | None:
+    if value is None or isinstance(value, str):
+        return value
+    return [_decode_part(item, f"content[{at}]") for at, item in enumerate(_list(value, "content"))]
+
+
+def _decode_part(value: object, where: str) -> ContentPart:
+    fields = _object(value, where)
+    name = fields.pop("part", None)
+    make = _PARTS.get(name) if isinstance(name, str) else None
+    if make is None:
+        raise CorruptedConversationError(f"{where} is a part that this version does not write")
+    part: ContentPart = _build(make, fields, where)
+    return part
+
+
+def _decode_call(value: object, where: str) -> ToolCall:
+    call: ToolCall = _build(ToolCall, _object(value, where), where)
+    return call
+
+
+def _system(role: SystemRole) -> Callable[..., Message]:
+    def make(*, content: object = None, **rest: Any) -> Message:
+        return SystemMessage(_decode_content(content), role=role, **rest)
+
+    return make
+
+
+def _user(*, content: object = None, **rest: Any) -> Message:
+    return UserMessage(_decode_content(content), **rest)
+
+
+def _context(*, content: object = None, **rest: Any) -> Message:
+    return ContextMessage(_decode_content(content), **rest)
+
+
+def _assistant(*, content: object = None, tool_calls: object = (), **rest: Any) -> Message:
+    calls = _list(tool_calls, "tool_calls") if tool_calls != () else []
+    decoded = tuple(_decode_call(call, f"tool_calls[{at}]") for at, call in enumerate(calls))
+    return AssistantMessage(_decode_content(content), tool_calls=decoded, **rest)
+
+
+def _tool(role: ToolRole) -> Callable[..., Message]:
+    def make(*, content: object = None, tool_call_id: Any = None, **rest: Any) -> Message:
+        return ToolMessage(_decode_content(content), tool_call_id=tool_call_id, role=role, **rest)
+
+    return make
+
+
+_DECODERS: Final[dict[str, Callable[..., Message]]] = {
+    "system": _system("system"),
+    "developer": _system("developer"),
+    "user": _user,
+    "assistant": _assistant,
+    "context": _context,
+    "tool": _tool("tool"),
+    "function": _tool("function"),
+}

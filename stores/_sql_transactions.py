@@ -1,0 +1,200 @@
+"""Transactions: one connection from the first word to COMMIT or ROLLBACK, with every statement compiled once.
+
+Decides: when a transaction is tried again (a lock of SQLite), and that an error leaves nothing behind. Statements go to
+the driver's cursor as text that SQLAlchemy compiled for it, since going through it costs as much as a commit to SQLite.
+Works with any engine: each transaction is begun and ended by a statement, whatever the driver would do by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+from sqlalchemy import Engine, PoolProxiedConnection
+from sqlalchemy.sql import Executable
+
+from chatmemory.errors import StoreError
+from chatmemory.stores._sql_engine import Dialogue, dialogue_of, give_back, take_over
+from chatmemory.stores._sql_errors import FAILURES, is_busy, translate
+from chatmemory.stores._sql_forks import follow
+
+Row = tuple[Any, ...]
+Values = dict[str, Any]
+Result = TypeVar("Result")
+
+_PAUSE_SECONDS: Final = 0.005
+"""Between two tries for a lock that the driver itself does not wait for."""
+_NEVER: Final = threading.Event()
+
+
+@frozen
+class Prepared:
+    """A statement as the driver takes it.
+
+    Attributes:
+        text: What the driver is given.
+        names: The parameters in their order; None where the driver takes them by name.
+        constants: Parameters that SQLAlchemy added itself.
+    """
+
+    text: str
+    names: tuple[str, ...] | None
+    constants: Values
+
+    def bind(self, values: Values) -> Values | tuple[Any, ...]:
+        """Return the values as the driver takes them."""
+        if self.constants:
+            values = self.constants | values
+        return values if self.names is None else tuple([values[name] for name in self.names])
+
+
+@define
+class Transaction:
+    """An open transaction."""
+
+    _cursor: Any
+    _prepare: Callable[[Executable], Prepared]
+    _dialogue: Dialogue
+
+    def rows(self, statement: Executable, values: Values) -> list[Row]:
+        """Return all rows that `statement` reads."""
+        prepared = self._prepare(statement)
+        self._cursor.execute(prepared.text, prepared.bind(values))
+        return list(self._cursor.fetchall())
+
+    def run(self, statement: Executable, values: Values) -> int:
+        """Run `statement` and return how many rows it changed."""
+        prepared = self._prepare(statement)
+        self._cursor.execute(prepared.text, prepared.bind(values))
+        return int(self._cursor.rowcount)
+
+    def run_for_each(self, statement: Executable, values: Sequence[Values]) -> None:
+        """Run `statement` once for each of `values`."""
+        prepared = self._prepare(statement)
+        if len(values) == 1:
+            self._cursor.execute(prepared.text, prepared.bind(values[0]))
+        elif values:
+            self._cursor.executemany(prepared.text, [prepared.bind(each) for each in values])
+
+    def table_names(self) -> frozenset[str]:
+        """Return the names of the tables and views that are there."""
+        self._cursor.execute(self._dialogue.table_names)
+        return frozenset(name for (name,) in self._cursor.fetchall())
+
+
+@define(eq=False)
+class Database:
+    """One database, as the stores use it.
+
+    Attributes:
+        engine: SQLAlchemy's engine.
+        is_owned: Whether `close` closes the engine.
+        wait_seconds: How long a transaction waits for other connections' locks.
+    """
+
+    engine: Engine
+    is_owned: bool
+    wait_seconds: float
+    _is_closed: bool = field(default=False, init=False)
+    _prepared: dict[Executable, Prepared] = field(factory=dict, init=False)
+    _dialogue: Dialogue = field(init=False)
+    _turn: Any = field(init=False)
+    _failures: tuple[type[Exception], ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._dialogue = dialogue_of(self.engine)
+        self._turn = follow(self.engine)
+        self._failures = (*FAILURES, self.engine.dialect.loaded_dbapi.Error)
+
+    @property
+    def where(self) -> str:
+        """The database's address, without a password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    def read(self, work: Callable[[Transaction], Result]) -> Result:
+        """Return what `work` makes of one unchanging state of the database."""
+        return self._try(self._dialogue.begin_read, work, writes=False)
+
+    def write(self, work: Callable[[Transaction], Result]) -> Result:
+        """Return what `work` returns, once everything that it wrote is committed; where it raises, nothing is written.
+
+        Raises:
+            StoreError: The database failed. With ``outcome_unknown=True`` where it failed at the COMMIT itself.
+        """
+        return self._try(self._dialogue.begin_write, work, writes=True)
+
+    def close(self) -> None:
+        """Close the engine if it was made here. Any later transaction raises `StoreError`."""
+        if not self._is_closed and self.is_owned:
+            with self._turn:
+                self.engine.dispose()
+        self._is_closed = True
+
+    def _try(self, begin: str, work: Callable[[Transaction], Result], *, writes: bool) -> Result:
+        deadline = time.monotonic() + self.wait_seconds
+        while True:
+            try:
+                return self._once(begin, work, writes=writes)
+            except self._failures as error:
+                if not is_busy(error) or time.monotonic() >= deadline:
+                    raise translate(error, self.where) from error
+            _NEVER.wait(_PAUSE_SECONDS)
+
+    def _once(self, begin: str, work: Callable[[Transaction], Result], *, writes: bool) -> Result:
+        with self._turn, self._connection() as connection:
+            cursor = connection.cursor()
+            cursor.execute(begin)
+            result = work(Transaction(cursor, self._prepare, self._dialogue))
+            self._commit(cursor, writes=writes)
+            return result
+
+    def _commit(self, cursor: Any, *, writes: bool) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except self._failures as error:
+            if not writes or is_busy(error):  # a lock: it did not happen, and is tried again as a whole
+                raise
+            raise translate(error, self.where, committing=True) from error
+
+    @contextmanager
+    def _connection(self) -> Iterator[PoolProxiedConnection]:
+        if self._is_closed:
+            raise StoreError("the store is closed; make a new one")
+        connection = self.engine.raw_connection()
+        is_taken_over = not self.is_owned and take_over(connection.driver_connection, self.engine)
+        try:
+            yield connection
+        except BaseException as error:
+            self._undo(connection, error)
+            raise
+        finally:
+            if is_taken_over and connection.is_valid:
+                give_back(connection.driver_connection, self.engine)
+            connection.close()
+
+    def _undo(self, connection: PoolProxiedConnection, error: BaseException) -> None:
+        try:
+            if getattr(connection.driver_connection, "in_transaction", True):
+                connection.cursor().execute("ROLLBACK")
+        except self._failures as failure:
+            # What cannot even roll back is no connection any more; the database forgets the rest.
+            connection.invalidate(failure)
+            error.add_note(f"ROLLBACK failed too: {type(failure).__name__}")
+
+    def _prepare(self, statement: Executable) -> Prepared:
+        prepared = self._prepared.get(statement)
+        if prepared is None:
+            prepared = self._prepared[statement] = _compile(statement, self.engine)
+        return prepared
+
+
+def _compile(statement: Any, engine: Engine) -> Prepared:
+    compiled = statement.compile(dialect=engine.dialect)
+    binds = getattr(compiled, "binds", {})  # what makes a table has none
+    constants = {name: bind.value for name, bind in binds.items() if not bind.required}
+    names = tuple(getattr(compiled, "positiontup", None) or ()) if engine.dialect.positional else None
+    return Prepared(str(compiled), names, constants)

@@ -1,0 +1,263 @@
+"""Stores with one fault each, and the test of the suite that catches it. Each is a thin wrapper over a right store.
+
+Decides: which faults the suite must find. A fault that no test names here may slip through.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, Self
+
+from attrs import define, evolve, field
+
+from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
+from chatmemory.errors import ConflictError
+from chatmemory.messages import UserMessage
+from chatmemory.stores import ChatMemoryStore, ConversationInfo
+
+
+@define
+class Wrapper:
+    """Passes everything on."""
+
+    inner: ChatMemoryStore
+    seen: dict[str, Any] = field(factory=dict, init=False)
+
+    @property
+    def conflict_timeout_seconds(self) -> float:
+        """Pass on."""
+        return self.inner.conflict_timeout_seconds
+
+    def now(self) -> datetime:
+        """Pass on."""
+        return self.inner.now()
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Pass on."""
+        return self.inner.load(conversation_id)
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Pass on."""
+        return self.inner.commit(conversation_id, change, expected)
+
+    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Pass on."""
+        return self.inner.history(conversation_id, after=after, limit=limit)
+
+    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+        """Pass on."""
+        return self.inner.window_at(conversation_id, version)
+
+    def delete(self, conversation_id: str) -> bool:
+        """Pass on."""
+        return self.inner.delete(conversation_id)
+
+    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
+        """Pass on."""
+        return self.inner.conversations(after=after, limit=limit)
+
+    def close(self) -> None:
+        """Pass on."""
+        self.inner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class LosesUpdates(Wrapper):
+    """Takes a change that was planned on a stale version for written."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Hide the conflict."""
+        try:
+            return self.inner.commit(conversation_id, change, expected)
+        except ConflictError:
+            return expected.epoch or "none"
+
+
+class SwapsWithoutComparing(Wrapper):
+    """Asks for the version after the plan, so that it is never stale."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Write whatever the plan was made on."""
+        found = self.inner.load(conversation_id)
+        if found is None or expected == Stamp(found.epoch, found.version):
+            return self.inner.commit(conversation_id, change, expected)
+        moved = tuple(
+            evolve(entry, seq=found.next_seq + at, entered=found.version + 1) for at, entry in enumerate(change.written)
+        )
+        late = evolve(change, version=found.version + 1, written=moved, next_seq=found.next_seq + len(moved))
+        return self.inner.commit(conversation_id, late, Stamp(found.epoch, found.version))
+
+
+class OrdersByClock(Wrapper):
+    """Sorts by time."""
+
+    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Sort a page by time."""
+        page = self.inner.history(conversation_id, after=after, limit=limit)
+        return sorted(page, key=lambda entry: entry.added_at)
+
+
+class CommitsHalf(Wrapper):
+    """Writes the first entry of a change only."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Drop the other entries."""
+        return self.inner.commit(conversation_id, evolve(change, written=change.written[:1]), expected)
+
+
+class ForgetsRemovals(Wrapper):
+    """Writes the entries of a change, and not that others left."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Drop the removals."""
+        return self.inner.commit(conversation_id, evolve(change, removed=()), expected)
+
+
+class ReadsStale(Wrapper):
+    """Keeps a window that it read until it writes itself."""
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Read once."""
+        if conversation_id not in self.seen:
+            self.seen[conversation_id] = self.inner.load(conversation_id)
+        found: Snapshot | None = self.seen[conversation_id]
+        return found
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Forget what was read."""
+        self.seen.clear()
+        return self.inner.commit(conversation_id, change, expected)
+
+
+class ReadsTorn(Wrapper):
+    """Reads the version first and the entries afterwards, with time for another writer between."""
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Read twice, the second time a little later."""
+        first = second = self.inner.load(conversation_id)
+        for _ in range(300):
+            second = self.inner.load(conversation_id)
+            if first is None or second is None or first.version != second.version:
+                break
+        return first and second and evolve(first, entries=second.entries)
+
+
+class CommitsTwice(Wrapper):
+    """Does not know a change again."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Give each try a key of its own."""
+        key = f"{change.commit_id} {len(self.seen)}"
+        self.seen[key] = True
+        return self.inner.commit(conversation_id, evolve(change, commit_id=key), expected)
+
+
+class KnowsNoLives(Wrapper):
+    """Gives all conversations the same epoch."""
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Hide the epoch."""
+        found = self.inner.load(conversation_id)
+        return found and evolve(found, epoch="always")
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Take any epoch for the right one."""
+        found = self.inner.load(conversation_id)
+        epoch = found.epoch if found and expected.epoch else None
+        self.inner.commit(conversation_id, change, Stamp(epoch, expected.version))
+        return "always"
+
+
+class DeletesNothing(Wrapper):
+    """Says that it deleted."""
+
+    def delete(self, conversation_id: str) -> bool:
+        """Delete nothing."""
+        return self.inner.load(conversation_id) is not None
+
+
+class FoldsCase(Wrapper):
+    """Takes ids for one another that differ in case."""
+
+    def load(self, conversation_id: str) -> Snapshot | None:
+        """Fold the id."""
+        return self.inner.load(conversation_id.casefold())
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Fold the id."""
+        return self.inner.commit(conversation_id.casefold(), change, expected)
+
+
+class RepairsStrings(Wrapper):
+    """Makes Unicode text of every string."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Join surrogates that stand side by side."""
+        written = tuple(evolve(entry, message=UserMessage(_joined(entry.message.text))) for entry in change.written)
+        return self.inner.commit(conversation_id, evolve(change, written=written), expected)
+
+
+class DropsMicroseconds(Wrapper):
+    """Keeps times to the second."""
+
+    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Cut the times."""
+        page = self.inner.history(conversation_id, after=after, limit=limit)
+        return [evolve(entry, added_at=entry.added_at.replace(microsecond=0)) for entry in page]
+
+
+class ShowsTheDead(Wrapper):
+    """Shows in an old window what had left already."""
+
+    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+        """Ask only when an entry came."""
+        self.inner.window_at(conversation_id, version)
+        return [entry for entry in self.inner.history(conversation_id) if entry.entered <= version]
+
+
+class SkipsAtPageEnds(Wrapper):
+    """Loses the entry after each page."""
+
+    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Begin one too late."""
+        return self.inner.history(conversation_id, after=after + 1 if after else 0, limit=limit)
+
+
+class NeverCloses(Wrapper):
+    """Goes on after `close`."""
+
+    def close(self) -> None:
+        """Stay open."""
+
+
+def _joined(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+CAUGHT_BY: Final[dict[type[Wrapper], tuple[str, dict[str, Any]]]] = {
+    LosesUpdates: ("test_a_stale_version_conflicts", {}),
+    SwapsWithoutComparing: ("test_a_stale_version_conflicts", {}),
+    OrdersByClock: ("test_order_is_not_that_of_a_clock", {}),
+    CommitsHalf: ("test_entries_come_back_in_order", {}),
+    ForgetsRemovals: ("test_what_left_keeps_version_and_reason", {}),
+    ReadsStale: ("test_the_store_is_read_as_it_is_now", {}),
+    ReadsTorn: ("test_a_reader_sees_whole_changes", {}),
+    CommitsTwice: ("test_a_change_is_taken_once", {}),
+    KnowsNoLives: ("test_an_epoch_belongs_to_one_life", {}),
+    DeletesNothing: ("test_delete_leaves_nothing", {}),
+    FoldsCase: ("test_ids_are_exact", {}),
+    RepairsStrings: ("test_every_string_survives", {"text": "\ud83d\ude00"}),
+    DropsMicroseconds: ("test_order_is_not_that_of_a_clock", {}),
+    ShowsTheDead: ("test_the_window_at_every_version", {}),
+    SkipsAtPageEnds: ("test_the_history_is_paged", {"size": 2}),
+    NeverCloses: ("test_use_after_close_is_an_error", {"method": "load"}),
+}
+"""Each faulty store, the test that catches it, and that test's parameters."""
