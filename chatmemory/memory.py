@@ -237,7 +237,8 @@ class ChatMemory:
             WindowOverflowError: A stored system message is alone over the limit (but with ``keep``).
         """
         with self._lock:
-            return self._session.window or self._run(flow.current(self._session, self._moment()))
+            window = self._session.window
+            return self._run(flow.current(self._session, self._moment())) if window is None else window
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return up to `limit` entries with ``seq > after``, in the window or not, with when and why they left.

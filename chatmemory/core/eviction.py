@@ -102,4 +102,4 @@ def _share(share: float, limit: int | None, taken: int) -> int | None:
     if limit is None:
         return None
     # The share is what was written, 0.7, not the nearest binary fraction below it: 0.7 of 90 is 63.
-    return taken + max(1, int(Fraction(repr(share)) * (limit - taken)))
+    return min(limit, taken + max(1, int(Fraction(repr(share)) * (limit - taken))))

@@ -315,7 +315,7 @@ def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | 
 
 
 def _uncut(session: Session, _: Moment) -> Flow[Window]:
-    return session.window or (yield from _loaded(session))
+    return (yield from _loaded(session)) if session.window is None else session.window
 
 
 def _loaded(session: Session) -> Flow[Window]:
