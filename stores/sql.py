@@ -38,7 +38,7 @@ _LONGEST_WAIT_SECONDS = 2_000_000
 
 
 class SqlChatMemoryStore:
-    """Keeps conversations in a database. Nothing is opened, and no table made, before the first operation.
+    """Keeps conversations in a database. Nothing is opened before the first operation, and no table is made by reading.
 
     With a URL, the store makes its own engine. SQLite files are then opened with a write-ahead log, ``secure_delete``
     and ``synchronous=FULL`` (an operation that returned survives a power cut); ``sqlite://`` keeps one connection to a
@@ -131,7 +131,7 @@ class SqlChatMemoryStore:
         check_count("limit", limit, least=1)
         values = {"p_id": conversation_id, "p_after": min(after, LARGEST), "p_limit": min(limit, LARGEST)}
         rows = self._read(lambda transaction: transaction.rows(statements.READ_HISTORY, values))
-        return statements.entries_of(conversation_id, rows)
+        return statements.entries_of(conversation_id, rows or [])
 
     def window_at(self, conversation_id: str, version: int) -> list[Entry]:
         """Return the entries that were in the window at `version`, by seq, as they stand in the history now.
@@ -165,7 +165,7 @@ class SqlChatMemoryStore:
         check_count("limit", limit, least=1)
         values = {"p_after": after, "p_limit": min(limit, LARGEST)}
         rows = self._read(lambda transaction: transaction.rows(statements.LIST_CONVERSATIONS, values))
-        return [statements.info_of(row) for row in rows]
+        return [statements.info_of(row) for row in rows or []]
 
     def close(self) -> None:
         """Close the engine if this store made it. Any later call but this one raises `StoreError`."""
@@ -182,19 +182,19 @@ class SqlChatMemoryStore:
     def __repr__(self) -> str:
         return f"<SqlChatMemoryStore {self._database.where}>"
 
-    def _read(self, work: Callable[[Transaction], Result]) -> Result:
-        self._ensure_schema()
-        return self._database.read(work)
+    def _read(self, work: Callable[[Transaction], Result]) -> Result | None:
+        """Return what `work` reads; None where there are no tables yet, which reading does not make."""
+        return self._database.read(work) if self._finds_schema() else None
 
     def _write(self, work: Callable[[Transaction], Result]) -> Result:
-        self._ensure_schema()
+        if not self._finds_schema():
+            self._database.write(make_schema)
+            self._schema_is_there = True
         return self._database.write(work)
 
-    def _ensure_schema(self) -> None:
-        if not self._schema_is_there:
-            if not self._database.read(schema_is_there):
-                self._database.write(make_schema)
-            self._schema_is_there = True
+    def _finds_schema(self) -> bool:
+        self._schema_is_there = self._schema_is_there or self._database.read(schema_is_there)
+        return self._schema_is_there
 
     def _send_again(self, write: Callable[[Transaction], str]) -> str:
         try:

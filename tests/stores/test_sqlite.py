@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,15 @@ def test_the_clock_may_have_any_time_zone() -> None:
         pytest.raises(InvalidArgumentError),
     ):
         store.now()
+
+
+def test_reading_makes_no_table(tmp_path: Path) -> None:
+    """A database without our tables answers every read as an empty one, and stays as it is."""
+    path = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(path)) as theirs, theirs:
+        theirs.execute("CREATE TABLE letters (text)")
+    with SqlChatMemoryStore(f"sqlite:///{path}") as store:
+        assert store.load("c") is None
+        assert [] == store.history("c") == store.window_at("c", 0) == store.conversations()
+    with closing(sqlite3.connect(path)) as theirs:
+        assert [("letters",)] == theirs.execute("SELECT name FROM sqlite_master").fetchall()
