@@ -22,25 +22,20 @@ from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
-from chatmemory.errors import InvalidArgumentError, InvalidMessageError, StoreError
-from chatmemory.formats import parse_message
+from chatmemory.errors import StoreError
+from chatmemory.formats import check_list, from_openai, is_no_result, parse_message
 from chatmemory.messages import Message, SystemMessage
-from chatmemory.stores.base import ChatMemoryStore, check_conversation_id
+from chatmemory.stores.base import ChatMemoryStore, check_conversation_id, check_store
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
 from chatmemory.strategies import SlidingWindow, TokenBudget
 from chatmemory.tokens import TokenCounter
-from chatmemory.tokens.counting import count_message, default_counter
+from chatmemory.tokens.counting import check_counter, count_message, default_counter
 
 _log = logging.getLogger("chatmemory")
 _Result = TypeVar("_Result")
 
 MessageInput = Message | Mapping[str, Any] | Any
 """What `add` takes: a message, an OpenAI-style dict, or an SDK object that has ``model_dump``."""
-
-
-def _check_kind(name: str, value: object, kind: type, example: str) -> None:
-    if value is not None and not isinstance(value, kind):
-        raise InvalidArgumentError(name, f"is of type {type(value).__name__}; give a {kind.__name__} such as {example}")
 
 
 def _pause(request: flow.Pause, deadline: float) -> None:
@@ -51,27 +46,24 @@ def _pause(request: flow.Pause, deadline: float) -> None:
     time.sleep(seconds)
 
 
-def _log_change(conversation_id: str, before: Window | None, change: Change) -> None:
-    if not change.removed:
+def _log_commit(conversation_id: str, commit: flow.Commit) -> None:
+    if not commit.change.removed:
         return
-    oversize = sum(1 for removal in change.removed if removal.reason == "oversize")
+    oversize = sum(1 for removal in commit.change.removed if removal.reason == "oversize")
     if oversize:
         _log.warning("conversation %r: %d messages left as oversize", conversation_id, oversize)
     _log.debug(
-        "conversation %r: %d entries left, tokens %s -> %s",
+        "conversation %r: messages %d -> %d, tokens %s -> %s",
         conversation_id,
-        len(change.removed),
-        before.tokens if before is not None else None,
-        change.tokens,
+        len(commit.before),
+        len(commit.after),
+        commit.before.tokens,
+        commit.after.tokens,
     )
 
 
 def _parsed(messages: Iterable[MessageInput]) -> tuple[Message, ...]:
-    if isinstance(messages, str | bytes | Mapping | Message) or not isinstance(messages, Iterable):
-        raise InvalidMessageError(
-            "messages", f"is of type {type(messages).__name__}; give a list, or use add() for one"
-        )
-    return tuple(parse_message(message, f"messages[{at}]") for at, message in enumerate(messages))
+    return tuple(from_openai(check_list(messages, for_one="add()")))
 
 
 class ChatMemory:
@@ -110,8 +102,10 @@ class ChatMemory:
         if id is not None:
             check_conversation_id(id, field="id")
         self._id = uuid.uuid4().hex if id is None else id
-        _check_kind("store", store, ChatMemoryStore, "SqlChatMemoryStore(url)")
-        _check_kind("counter", counter, TokenCounter, "TiktokenCounter()")
+        if store is not None:
+            check_store(store)
+        if counter is not None:
+            check_counter(counter)
         self._store: ChatMemoryStore = InMemoryChatMemoryStore() if store is None else store
         self._counter = counter
         settings = Settings(strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens)
@@ -152,7 +146,8 @@ class ChatMemory:
             StoreError: The store failed; nothing changed, but where ``outcome_unknown`` says so. Adding the same
                 message again is then safe: it is not doubled.
         """
-        return self._extend((parse_message(message),))
+        parsed = parse_message(message)
+        return self._extend(() if is_no_result(parsed) else (parsed,))  # R13
 
     def extend(self, messages: Iterable[MessageInput]) -> Change:
         """Add messages one after another, as one change: if one raises, nothing of it stays.
@@ -282,10 +277,7 @@ class ChatMemory:
 
     def _changed(self, operation: Callable[[flow.Moment], flow.Flow[Change]]) -> Change:
         with self._lock:
-            before = self._session.window
-            change = self._run(operation(self._moment()))
-        _log_change(self._id, before, change)
-        return change
+            return self._run(operation(self._moment()))
 
     def _moment(self) -> flow.Moment:
         return flow.Moment(self._store.now(), uuid.uuid4().hex)
@@ -309,7 +301,7 @@ class ChatMemory:
             except StoreError:
                 raise
             except BaseException:
-                if isinstance(request, flow.Commit):
+                if isinstance(request, flow.Commit | flow.Delete):
                     self._session.forget()
                 raise
 
@@ -322,7 +314,9 @@ class ChatMemory:
         return count_message(self._counter, request.message, request.ceiling)
 
     def _commit(self, request: flow.Commit) -> str:
-        return self._store.commit(self._id, request.change, request.expected)
+        epoch = self._store.commit(self._id, request.change, request.expected)
+        _log_commit(self._id, request)
+        return epoch
 
     def _measure(self, request: flow.Measure) -> Meter | None:
         if self._counter is None and request.needed:

@@ -19,10 +19,10 @@ from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
-from chatmemory.formats import parse_message
+from chatmemory.formats import check_list, is_no_result, parse_message
 from chatmemory.messages import Message
 from chatmemory.tokens import TokenCounter
-from chatmemory.tokens.counting import count_message, default_counter
+from chatmemory.tokens.counting import check_counter, count_message, default_counter
 
 MessageT = TypeVar("MessageT")
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
@@ -106,8 +106,11 @@ def select_messages(
     settings = Settings(
         strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens, max_tokens=max_tokens
     )
-    counter = counter or (default_counter() if settings.token_limit is not None else None)
-    given = list(messages)
+    if counter is not None:
+        check_counter(counter)
+    elif settings.token_limit is not None:
+        counter = default_counter()
+    given = list(check_list(messages))
     window, change = _filled(given, settings, counter)
     kept: list[Any] = [given[entry.seq - 1] for entry in window]
     return Selection(
@@ -126,7 +129,7 @@ def _filled(given: list[Any], settings: Settings, counter: TokenCounter | None) 
     draft = Draft(Window.empty(policy), _NEVER, meter.name if meter else None)
     for at, item in enumerate(given):
         message = item.message if isinstance(item, Entry) else parse_message(item, f"messages[{at}]")
-        if repeats_system(draft.window, message):
+        if repeats_system(draft.window, message) or is_no_result(message):
             draft.window = draft.window.passing(at + 1)
         else:
             admit(draft, settings.strategy, message, count_message(counter, message, policy.ceiling))

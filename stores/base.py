@@ -83,7 +83,8 @@ class ChatMemoryStore(Protocol):
 
         Writes ``change.written``, marks ``change.removed`` that were there before, and records the change; it never
         rewrites the window. Where ``expected.epoch`` is None, the conversation is made, with a new random epoch. A
-        change whose ``commit_id`` is in the conversation already is not written again: the epoch is returned.
+        change that is there already, under its own version with its own ``commit_id``, is not written again: the
+        epoch is returned.
 
         Raises:
             ConflictError: The conversation's epoch and version are not `expected`.
@@ -137,3 +138,19 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
         raise InvalidArgumentError(field, "holds a NUL character, which not every database can keep; leave it out")
     if not conversation_id.isascii() and any("\ud800" <= character <= "\udfff" for character in conversation_id):
         raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
+
+
+def check_store(store: object) -> None:
+    """Refuse what is no store.
+
+    Raises:
+        InvalidArgumentError: It is of another type, or a class.
+    """
+    if isinstance(store, type) or not isinstance(store, ChatMemoryStore):
+        raise InvalidArgumentError(
+            "store", f"is {_named(store)}; give a ChatMemoryStore such as SqlChatMemoryStore(url)"
+        )
+
+
+def _named(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"

@@ -20,8 +20,9 @@ from chatmemory.stores.base import ConversationInfo, check_conversation_id, utc_
 
 @frozen
 class _Recorded:
-    """What is kept of a change, beside its entries: enough to show the window as it was."""
+    """What is kept of a change, beside its entries: its key, and enough to show the window as it was."""
 
+    commit_id: str
     next_seq: int
     extent: Extent
 
@@ -32,12 +33,14 @@ class _Conversation:
     created_at: datetime
     updated_at: datetime
     entries: list[Entry] = field(factory=list)
-    changes: list[_Recorded] = field(factory=lambda: [_Recorded(1, Extent())])
-    commit_ids: set[str] = field(factory=set)
+    changes: list[_Recorded] = field(factory=lambda: [_Recorded("", 1, Extent())])
 
     @property
     def version(self) -> int:
         return len(self.changes) - 1
+
+    def has(self, change: Change) -> bool:
+        return change.version <= self.version and self.changes[change.version].commit_id == change.commit_id
 
     def range(self, recorded: _Recorded) -> Iterable[Entry]:
         for seq in recorded.extent.kept_seqs:
@@ -50,8 +53,7 @@ class _Conversation:
                 entry = self.entries[removal.seq - 1]
                 self.entries[removal.seq - 1] = entry.leaving(removal.left, removal.reason)
         self.entries.extend(change.written)
-        self.changes.append(_Recorded(change.next_seq, change.extent))
-        self.commit_ids.add(change.commit_id)
+        self.changes.append(_Recorded(change.commit_id, change.next_seq, change.extent))
         self.updated_at = change.at
 
 
@@ -95,7 +97,7 @@ class InMemoryChatMemoryStore:
         """
         with self._lock:
             found = self._find(conversation_id)
-            if found is not None and change.commit_id in found.commit_ids:
+            if found is not None and found.has(change):
                 return found.epoch
             if expected != (Stamp(found.epoch, found.version) if found is not None else Stamp(None, 0)):
                 raise ConflictError(f"conversation {conversation_id!r} was changed by another writer; load it again")

@@ -30,10 +30,12 @@ class Load:
 
 @frozen
 class Commit:
-    """Asks the store to commit; answered with the epoch."""
+    """Asks the store to commit; answered with the epoch. `before` and `after` are the windows around the change."""
 
     change: Change
     expected: Stamp
+    before: Window
+    after: Window
 
 
 @frozen
@@ -86,10 +88,10 @@ Flow = Generator[Request, Any, Result]
 
 @frozen
 class Moment:
-    """What one operation may not make itself: the time (UTC), and a random key that no other commit has."""
+    """What one operation may not make itself: the time (UTC), and a random key that no other operation has."""
 
     at: datetime
-    commit_id: str
+    key: str
 
 
 @frozen
@@ -145,15 +147,14 @@ def current(session: Session, moment: Moment) -> Flow[Window]:
     """Return the window; load it, and cut it to the limit, where that was not done yet (R6)."""
     if session.window is not None:
         return session.window
-    opening = Moment(moment.at, f"{moment.commit_id}/open")
 
     def cut(window: Window) -> Flow[Draft]:
-        draft = _draft(session, window, opening)
+        draft = _draft(session, window, moment)
         if session.settings.overflow != "keep":
             _fit(draft, session.settings, "evict")
         return _at_once(draft)
 
-    window, _ = yield from _changed(session, opening, cut, _uncut)
+    window, _ = yield from _changed(session, moment, cut, _uncut)
     return window
 
 
@@ -182,6 +183,7 @@ def replace(session: Session, messages: tuple[Message, ...], moment: Moment) -> 
         return admitted.onto(draft, skip=same)
 
     _, change = yield from _changed(session, moment, plan, current)
+    session.doubt = None
     return change
 
 
@@ -194,6 +196,7 @@ def clear(session: Session, moment: Moment) -> Flow[Change]:
         return _at_once(draft)
 
     _, change = yield from _changed(session, moment, plan, current)
+    session.doubt = None
     return change
 
 
@@ -214,8 +217,14 @@ def resize(session: Session, settings: Settings, moment: Moment) -> Flow[Change]
 
 def delete(session: Session) -> Flow[bool]:
     """Erase the conversation; the session is that of an empty new one."""
-    existed: bool = yield Delete()
+    try:
+        existed: bool = yield Delete()
+    except StoreError as error:
+        if error.outcome_unknown:
+            session.forget()
+        raise
     session.forget()
+    session.doubt = None
     return existed
 
 
@@ -228,8 +237,9 @@ def history(after: int, limit: int) -> Flow[list[Entry]]:
 def window_at(session: Session, version: int) -> Flow[Window]:
     """Return the window as it was at `version`, under today's limit."""
     meter = yield from session.meter()
-    entries: list[Entry] = yield ReadWindow(version)
-    snapshot = Snapshot(session.epoch or "", version, 0, Extent(), tuple(entries))
+    stored: list[Entry] = yield ReadWindow(version)
+    entries = yield from _measured(tuple(stored), meter)
+    snapshot = Snapshot(session.epoch or "", version, 0, Extent(), entries)
     return Window.of(snapshot, session.settings.policy(meter))
 
 
@@ -266,9 +276,10 @@ def _changed(
     for attempt in numbers():
         window = yield from source(session, moment)
         draft = yield from plan(window)
-        after, change = draft.finish(moment.commit_id)
+        # One operation commits at most once on each version, so this names the commit.
+        after, change = draft.finish(f"{moment.key}.{window.version}")
         if change:
-            commit = Commit(change, Stamp(session.epoch, window.version))
+            commit = Commit(change, Stamp(session.epoch, window.version), window, after)
             try:
                 session.epoch = yield from _committed(session, Doubt(adding, commit))
             except ConflictError as conflict:
@@ -281,30 +292,45 @@ def _changed(
 
 
 def _committed(session: Session, doubt: Doubt) -> Flow[str]:
-    unknown: StoreError | None = None
+    unknown = session.doubt is doubt
     for attempt in numbers():
         try:
             epoch: str = yield doubt.commit
         except ConflictError:
+            _answered(session, doubt)
             raise
         except StoreError as error:
-            if unknown is None and not error.outcome_unknown:
+            unknown = unknown or error.outcome_unknown
+            if not unknown:
                 raise
             # R11: once it may be stored, only an answer to the same commit_id tells.
-            unknown = unknown or error
             session.forget()
-            session.doubt = doubt
-            yield Pause(unknown, attempt)
+            session.doubt = doubt if doubt.adding else session.doubt
+            yield Pause(_as_unknown(error), attempt)
         else:
-            session.doubt = None
+            _answered(session, doubt)
             return epoch
     raise AssertionError("unreachable: the tries have no end but the driver's")
 
 
+def _answered(session: Session, doubt: Doubt) -> None:
+    if session.doubt is doubt:
+        session.doubt = None
+
+
+def _as_unknown(error: StoreError) -> StoreError:
+    if error.outcome_unknown:
+        return error
+    unknown = StoreError(f"{error}; whether the change is there is unknown", outcome_unknown=True)
+    unknown.__cause__ = error
+    return unknown
+
+
 def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | None]:
     # A repeated call after an unknown outcome is the same commit again: taken once by its key, never doubled.
-    doubt, session.doubt = session.doubt, None
+    doubt = session.doubt
     if doubt is None or doubt.adding != messages:
+        session.doubt = None
         return None
     try:
         session.epoch = yield from _committed(session, doubt)

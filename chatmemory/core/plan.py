@@ -80,26 +80,34 @@ def check(window: Window, plan: Plan) -> None:
     """Refuse a plan that breaks a rule.
 
     Raises:
-        IllegalPlanError: It removes something that is no unit of the window (R3), the system message (R2), a unit that
-            a guard holds (R5), or one unit twice.
+        IllegalPlanError: It is no `Plan`; or it removes something that is no unit of the window, or one unit twice
+            (R3), the system message (R2), a unit that a guard holds (R5), or a part of a turn that stays whole (R8).
     """
-    held, seen = window.held, set[int]()
+    if not isinstance(plan, Plan):
+        raise IllegalPlanError("plan", f"the strategy gave a {type(plan).__name__}; give a Plan or None")
+    seen = set[int]()
     for unit in plan.remove:
-        if isinstance(unit.message, SystemMessage):
-            raise IllegalPlanError("R2", "the system message never leaves for the budget; leave it out of the plan")
-        if unit.place in seen or not _is_there(window, unit):
-            raise IllegalPlanError(
-                "R3", f"entry {unit.seq} names no unit of the window once; take units from window.units()"
-            )
-        if held.get(unit.place):
-            names = ", ".join(held[unit.place])
-            raise IllegalPlanError(
-                "R5", f"entry {unit.seq} is held by {names}; ask window.plan_removal() what may leave"
-            )
+        if not _is_there(window, unit) or unit.place in seen:
+            raise IllegalPlanError("R3", "it names something that is no unit once; take units from window.units()")
         seen.add(unit.place)
+    for refusal in window.plan_removal(plan.remove)[1]:
+        raise IllegalPlanError(*_broken(refusal))
+
+
+def _broken(refusal: Refusal) -> tuple[str, str]:
+    remedy = "ask window.plan_removal() what may leave"
+    if refusal.guards == ("system",):
+        return "R2", f"the system message never leaves for the budget; {remedy}"
+    if refusal.guards == ("turn",):
+        return "R8", f"entry {refusal.seq} leaves with its turn or behind the rest of it; {remedy}"
+    return "R5", f"entry {refusal.seq} is held by {', '.join(refusal.guards)}; {remedy}"
 
 
 def _is_there(window: Window, unit: Unit) -> bool:
+    if not unit.entries:
+        return False
+    if isinstance(unit.message, SystemMessage):
+        return unit.entries == window.entries[: window.head]
     try:
         return window.unit_at(unit.place) == unit
     except LookupError:

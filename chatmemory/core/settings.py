@@ -78,7 +78,7 @@ class Settings:
     max_tokens: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.strategy, WindowStrategy):
+        if isinstance(self.strategy, type) or not isinstance(self.strategy, WindowStrategy):
             raise InvalidArgumentError(
                 "strategy", f"is a {type(self.strategy).__name__}; give one such as TokenBudget(8_000)"
             )

@@ -247,17 +247,31 @@ class Window(Sequence[Entry]):
         return start, unit_end(self.entries, start)
 
     def plan_removal(self, wanted: Iterable[Unit]) -> tuple[tuple[Unit, ...], tuple[Refusal, ...]]:
-        """Divide what a strategy wants to remove into what may leave and what may not (R5)."""
-        held = self.held
+        """Divide what a strategy wants to remove into what may leave and what may not (R2, R5, R8)."""
         allowed, refused = list[Unit](), list[Refusal]()
         for unit in wanted:
-            if isinstance(unit.message, SystemMessage):
-                refused.append(Refusal(unit.seq, ("system",)))
-            elif held.get(unit.place):
-                refused.append(Refusal(unit.seq, held[unit.place]))
+            names = ("system",) if isinstance(unit.message, SystemMessage) else self.held.get(unit.place)
+            if names:
+                refused.append(Refusal(unit.seq, names))
             else:
                 allowed.append(unit)
+        if self.policy.unit == "turn":
+            torn = self._torn({unit.place for unit in allowed})
+            refused.extend(Refusal(unit.seq, ("turn",)) for unit in allowed if unit.place in torn)
+            allowed = [unit for unit in allowed if unit.place not in torn]
         return tuple(allowed), tuple(refused)
+
+    def _torn(self, leaving: set[int]) -> set[int]:
+        # R8: an earlier turn leaves whole or not at all; the last turn's user message not before the rest.
+        torn, last = set[int](), self.last_turn
+        for place in leaving:
+            index = self.index_of(place)
+            start, end = self.turn_span(index)
+            if (index < last or place == self.marks.user) and not leaving.issuperset(
+                unit.place for unit in units_of(self.entries[:end], start)
+            ):
+                torn.add(place)
+        return torn
 
     def joined(self, entry: Entry) -> Window:
         """The window once `entry` has come in: behind its call, or as the system message, or last."""

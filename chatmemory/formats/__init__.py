@@ -6,6 +6,8 @@ Decides: which functions are public. OpenAI's chat completions form is the only 
 from __future__ import annotations
 
 from chatmemory.formats.findings import CODES, LIST_CODES, Finding
+from chatmemory.formats.listing import check_list
+from chatmemory.formats.no_result import is_no_result
 from chatmemory.formats.openai_check import check
 from chatmemory.formats.openai_reader import from_openai, parse_message
 from chatmemory.formats.openai_writer import to_openai, to_openai_message
@@ -15,7 +17,9 @@ __all__ = [
     "LIST_CODES",
     "Finding",
     "check",
+    "check_list",
     "from_openai",
+    "is_no_result",
     "parse_message",
     "to_openai",
     "to_openai_message",

@@ -13,6 +13,7 @@ from typing import Any, Final
 from chatmemory.errors import InvalidMessageError
 from chatmemory.formats.context_text import unfence
 from chatmemory.formats.foreign import refuse_foreign_message
+from chatmemory.formats.listing import check_list
 from chatmemory.formats.no_result import is_no_result
 from chatmemory.formats.openai_calls import read_calls
 from chatmemory.formats.openai_parts import read_content
@@ -30,7 +31,6 @@ from chatmemory.messages import (
 Wire = Mapping[str, Any]
 
 _COMMON: Final = ("role", "content", "name")
-_NO_LIST: Final = (str, bytes, Mapping, Message)
 
 
 def from_openai(messages: Iterable[object]) -> list[Message]:
@@ -46,9 +46,7 @@ def from_openai(messages: Iterable[object]) -> list[Message]:
         >>> from_openai([{"role": "user", "content": "Where is my parcel?"}])[0].text
         'Where is my parcel?'
     """
-    if isinstance(messages, _NO_LIST) or hasattr(messages, "model_dump") or not isinstance(messages, Iterable):
-        raise InvalidMessageError("messages", f"is of type {type(messages).__name__}; give a list of messages")
-    parsed = (parse_message(value, f"messages[{at}]") for at, value in enumerate(messages))
+    parsed = (parse_message(value, f"messages[{at}]") for at, value in enumerate(check_list(messages)))
     return [message for message in parsed if not is_no_result(message)]
 
 

@@ -8,7 +8,7 @@ https://platform.openai.com/docs/guides/function-calling
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from attrs import define, evolve, field
@@ -18,6 +18,7 @@ from chatmemory.errors import InvalidMessageError
 from chatmemory.formats.call_ids import CallIds
 from chatmemory.formats.context_text import fence
 from chatmemory.formats.linking import OpenCalls
+from chatmemory.formats.listing import check_list
 from chatmemory.formats.no_result import NO_RESULT
 from chatmemory.formats.openai_calls import is_legacy, write_calls
 from chatmemory.formats.openai_parts import write_content
@@ -75,10 +76,9 @@ def to_openai(messages: Iterable[Message | Entry]) -> list[WireMessage]:
         >>> to_openai([UserMessage("Where is my parcel?")])
         [{'role': 'user', 'content': 'Where is my parcel?'}]
     """
-    if isinstance(messages, str | Mapping | Message | Entry) or not isinstance(messages, Iterable):
-        kind = type(messages).__name__
-        raise InvalidMessageError("messages", f"is of type {kind}; give a list, or one message to to_openai_message")
-    return [wire for exchange in _linked(messages) for wire in exchange.wire()]
+    return [
+        wire for exchange in _linked(check_list(messages, for_one="to_openai_message()")) for wire in exchange.wire()
+    ]
 
 
 def to_openai_message(message: Message) -> WireMessage:

@@ -22,6 +22,17 @@ def default_counter() -> TokenCounter:
     return TiktokenCounter("o200k_base")
 
 
+def check_counter(counter: object) -> None:
+    """Refuse what is no token counter.
+
+    Raises:
+        InvalidArgumentError: It is of another type, or a class.
+    """
+    if isinstance(counter, type) or not isinstance(counter, TokenCounter):
+        kind = f"the class {counter.__name__}" if isinstance(counter, type) else f"of type {type(counter).__name__}"
+        raise InvalidArgumentError("counter", f"is {kind}; give a TokenCounter such as TiktokenCounter()")
+
+
 def count_message(counter: TokenCounter | None, message: Message, ceiling: int | None) -> Counted:
     """Return what `message` costs in tokens; None without a counter.
 

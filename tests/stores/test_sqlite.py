@@ -213,6 +213,6 @@ def test_reading_makes_no_table(tmp_path: Path) -> None:
         theirs.execute("CREATE TABLE letters (text)")
     with SqlChatMemoryStore(f"sqlite:///{path}") as store:
         assert store.load("c") is None
-        assert [] == store.history("c") == store.window_at("c", 0) == store.conversations()
+        assert ([], [], []) == (store.history("c"), store.window_at("c", 0), store.conversations())
     with closing(sqlite3.connect(path)) as theirs:
         assert [("letters",)] == theirs.execute("SELECT name FROM sqlite_master").fetchall()
