@@ -20,6 +20,20 @@ from chatmemory.core.entries import Change, Entry, EvictionUnit, OverflowPolicy
 from chatmemory.core.eviction import EvictTo
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
+from chatmemory.core.session import (
+    Commit,
+    Count,
+    Delete,
+    Flow,
+    Load,
+    Measure,
+    Moment,
+    Pause,
+    ReadHistory,
+    ReadWindow,
+    Request,
+    Session,
+)
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
 from chatmemory.errors import StoreError
@@ -38,7 +52,7 @@ MessageInput = Message | Mapping[str, Any] | Any
 """What `add` takes: a message, an OpenAI-style dict, or an SDK object that has ``model_dump``."""
 
 
-def _pause(request: flow.Pause, deadline: float) -> None:
+def _pause(request: Pause, deadline: float) -> None:
     # Full jitter, so that writers which met once do not meet again.
     seconds = random.uniform(0, min(0.2, 0.002 * 2**request.attempt))  # noqa: S311 - spreads load, guards nothing
     if time.monotonic() + seconds > deadline:
@@ -46,7 +60,7 @@ def _pause(request: flow.Pause, deadline: float) -> None:
     time.sleep(seconds)
 
 
-def _log_commit(conversation_id: str, commit: flow.Commit) -> None:
+def _log_commit(conversation_id: str, commit: Commit) -> None:
     if not commit.change.removed:
         return
     oversize = sum(1 for removal in commit.change.removed if removal.reason == "oversize")
@@ -109,16 +123,16 @@ class ChatMemory:
         self._store: ChatMemoryStore = InMemoryChatMemoryStore() if store is None else store
         self._counter = counter
         settings = Settings(strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens)
-        self._session = flow.Session(settings)
+        self._session = Session(settings)
         self._lock = RLock()
         self._answers: dict[type, Callable[[Any], Any]] = {
-            flow.Count: self._count,
-            flow.Commit: self._commit,
-            flow.Measure: self._measure,
-            flow.Load: lambda _: self._store.load(self._id),
-            flow.Delete: lambda _: self._store.delete(self._id),
-            flow.ReadHistory: lambda page: self._store.history(self._id, after=page.after, limit=page.limit),
-            flow.ReadWindow: lambda asked: self._store.window_at(self._id, asked.version),
+            Count: self._count,
+            Commit: self._commit,
+            Measure: self._measure,
+            Load: lambda _: self._store.load(self._id),
+            Delete: lambda _: self._store.delete(self._id),
+            ReadHistory: lambda page: self._store.history(self._id, after=page.after, limit=page.limit),
+            ReadWindow: lambda asked: self._store.window_at(self._id, asked.version),
         }
 
     @property
@@ -275,17 +289,17 @@ class ChatMemory:
     def _extend(self, messages: tuple[Message, ...]) -> Change:
         return self._changed(lambda moment: flow.extend(self._session, messages, moment))
 
-    def _changed(self, operation: Callable[[flow.Moment], flow.Flow[Change]]) -> Change:
+    def _changed(self, operation: Callable[[Moment], Flow[Change]]) -> Change:
         with self._lock:
             return self._run(operation(self._moment()))
 
-    def _moment(self) -> flow.Moment:
-        return flow.Moment(self._store.now(), uuid.uuid4().hex)
+    def _moment(self) -> Moment:
+        return Moment(self._store.now(), uuid.uuid4().hex)
 
-    def _run(self, operation: flow.Flow[_Result]) -> _Result:
+    def _run(self, operation: Flow[_Result]) -> _Result:
         with self._lock:
             deadline = time.monotonic() + self._store.conflict_timeout_seconds
-            request: flow.Request | None = None
+            request: Request | None = None
             try:
                 request = next(operation)
                 while True:
@@ -301,24 +315,24 @@ class ChatMemory:
             except StoreError:
                 raise
             except BaseException:
-                if isinstance(request, flow.Commit | flow.Delete):
+                if isinstance(request, Commit | Delete):
                     self._session.forget()
                 raise
 
-    def _answer(self, request: flow.Request, deadline: float) -> Any:
-        if isinstance(request, flow.Pause):
+    def _answer(self, request: Request, deadline: float) -> Any:
+        if isinstance(request, Pause):
             return _pause(request, deadline)
         return self._answers[type(request)](request)
 
-    def _count(self, request: flow.Count) -> Counted:
+    def _count(self, request: Count) -> Counted:
         return count_message(self._counter, request.message, request.ceiling)
 
-    def _commit(self, request: flow.Commit) -> str:
+    def _commit(self, request: Commit) -> str:
         epoch = self._store.commit(self._id, request.change, request.expected)
         _log_commit(self._id, request)
         return epoch
 
-    def _measure(self, request: flow.Measure) -> Meter | None:
+    def _measure(self, request: Measure) -> Meter | None:
         if self._counter is None and request.needed:
             self._counter = default_counter()
         return Meter(self._counter.name, self._counter.overhead) if self._counter is not None else None

@@ -12,8 +12,8 @@ from typing import Literal
 
 from chatmemory.core.entries import Limit, Refusal
 from chatmemory.core.plan import Plan
-from chatmemory.core.units import Unit
-from chatmemory.core.window import Window, units_of
+from chatmemory.core.units import Unit, units_of
+from chatmemory.core.window import Window
 from chatmemory.messages import UserMessage
 
 EvictTo = float | int | None

@@ -7,137 +7,31 @@ error of the store is thrown into the flow at its request. A driver that is brok
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from datetime import datetime
+from collections.abc import Callable
 from itertools import count as numbers
-from typing import Any, Final, TypeVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from chatmemory.core.admission import Counted, admit, repeats_system, settle, shrink
 from chatmemory.core.draft import Draft
 from chatmemory.core.entries import Change, Entry, Extent, OverflowPolicy, Snapshot, Stamp
+from chatmemory.core.session import (
+    Commit,
+    Count,
+    Delete,
+    Doubt,
+    Flow,
+    Load,
+    Moment,
+    Pause,
+    ReadHistory,
+    ReadWindow,
+    Session,
+)
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
 from chatmemory.errors import ConflictError, StoreError
 from chatmemory.messages import Message
-
-
-@frozen
-class Load:
-    """Asks for the conversation's `Snapshot`, or None where there is none."""
-
-
-@frozen
-class Commit:
-    """Asks the store to commit; answered with the epoch. `before` and `after` are the windows around the change."""
-
-    change: Change
-    expected: Stamp
-    before: Window
-    after: Window
-
-
-@frozen
-class Measure:
-    """Asks for the `Meter`, or None where nothing is counted."""
-
-    needed: bool
-
-
-@frozen
-class Count:
-    """Asks what a message costs: an int, or `AtLeast` where a bound above `ceiling` shows that it does not fit."""
-
-    message: Message
-    ceiling: int | None
-
-
-@frozen
-class Pause:
-    """Asks to wait a little before try number `attempt` + 1, or to raise `error` where there is no time left."""
-
-    error: StoreError
-    attempt: int
-
-
-@frozen
-class Delete:
-    """Asks the store to erase the conversation; answered with whether there was one."""
-
-
-@frozen
-class ReadHistory:
-    """Asks for a page of the history."""
-
-    after: int
-    limit: int
-
-
-@frozen
-class ReadWindow:
-    """Asks for the entries of the window at a version."""
-
-    version: int
-
-
-Request = Load | Commit | Measure | Count | Pause | Delete | ReadHistory | ReadWindow
-Result = TypeVar("Result")
-Flow = Generator[Request, Any, Result]
-
-
-@frozen
-class Moment:
-    """What one operation may not make itself: the time (UTC), and a random key that no other operation has."""
-
-    at: datetime
-    key: str
-
-
-@frozen
-class Doubt:
-    """A commit whose outcome is not known, and the messages that it was adding."""
-
-    adding: tuple[Message, ...]
-    commit: Commit
-
-
-_UNKNOWN: Final = object()
-
-
-@define
-class Session:
-    """What a memory holds between its operations.
-
-    Attributes:
-        settings: How it keeps its window.
-        window: The window as of the last operation; None before the first, and where it must be loaded again.
-        epoch: The conversation's epoch; None where it is not stored yet.
-        doubt: A commit that may or may not be stored.
-    """
-
-    settings: Settings
-    window: Window | None = None
-    epoch: str | None = None
-    doubt: Doubt | None = None
-    _meter: Any = field(default=_UNKNOWN, init=False)
-
-    def forget(self) -> None:
-        """Load again at the next operation."""
-        self.window = None
-
-    @property
-    def counter(self) -> str | None:
-        """The name of the counter, once it is known."""
-        return self._meter.name if isinstance(self._meter, Meter) else None
-
-    def meter(self) -> Flow[Meter | None]:
-        """Return what is known of the counter, asking once."""
-        if self._meter is _UNKNOWN:
-            self._meter = yield Measure(self.settings.token_limit is not None)
-        meter: Meter | None = self._meter
-        return meter
-
 
 Planner = Callable[[Window], Flow[Draft]]
 Source = Callable[[Session, Moment], Flow[Window]]

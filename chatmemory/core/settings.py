@@ -12,7 +12,7 @@ from attrs import evolve, field, fields_dict, frozen, has
 from chatmemory.core.entries import EvictionUnit, Limit, OverflowPolicy
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
-from chatmemory.core.window import Policy
+from chatmemory.core.policy import Policy
 from chatmemory.errors import InvalidArgumentError
 
 _POLICIES: Final = get_args(OverflowPolicy)

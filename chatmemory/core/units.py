@@ -7,7 +7,8 @@ never by adjacency or tool name; once linked, it stands behind its call, so a un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple, Self
 
 from attrs import frozen
@@ -92,6 +93,23 @@ def unit_start(entries: tuple[Entry, ...], index: int) -> int:
     while entries[index].call_seq is not None:
         index -= 1
     return index
+
+
+def units_of(entries: tuple[Entry, ...], start: int = 0) -> Iterator[Unit]:
+    """The units in `entries` from the index `start` on, oldest first."""
+    while start < len(entries):
+        end = unit_end(entries, start)
+        yield Unit(entries[start:end])
+        start = end
+
+
+def cut_out(entries: tuple[Entry, ...], spans: Iterable[tuple[int, int]]) -> tuple[Entry, ...]:
+    """Return `entries` without these spans, each an index and a length, in order."""
+    pieces, start = list[tuple[Entry, ...]](), 0
+    for index, length in spans:
+        pieces.append(entries[start:index])
+        start = index + length
+    return tuple(chain(*pieces, entries[start:]))
 
 
 def id_key(wire_id: str | None) -> str:

@@ -12,40 +12,11 @@ from typing import Self, overload
 
 from attrs import evolve, frozen
 
-from chatmemory.core.entries import Entry, EvictionUnit, Extent, Limit, OverflowPolicy, Refusal, Snapshot
-from chatmemory.core.guards import Guards, Landmarks
-from chatmemory.core.units import Calls, Size, Unit, result_key, size_of, unit_end, unit_start
+from chatmemory.core.entries import Entry, Extent, Limit, Refusal, Snapshot
+from chatmemory.core.guards import Landmarks
+from chatmemory.core.policy import Policy
+from chatmemory.core.units import Calls, Size, Unit, cut_out, result_key, size_of, unit_end, unit_start, units_of
 from chatmemory.messages import Message, SystemMessage, ToolMessage, UserMessage
-
-
-@frozen(kw_only=True)
-class Policy:
-    """What a memory demands of its window.
-
-    Attributes:
-        limit: What the window may hold.
-        guards: Which guards hold.
-        overflow: What happens to a message that does not fit beside what must stay (R6).
-        unit: What leaves together: units, or whole turns (R8).
-        count_system: Whether the system message counts against ``limit.messages``.
-        counted: Whether tokens are counted (R10).
-        overhead: Tokens that a request costs besides its messages.
-    """
-
-    limit: Limit
-    guards: Guards = Guards()
-    overflow: OverflowPolicy = "evict"
-    unit: EvictionUnit = "message"
-    count_system: bool = True
-    counted: bool = True
-    overhead: int = 0
-
-    @property
-    def ceiling(self) -> int | None:
-        """The tokens above which a message cannot get in, so that its exact count is not needed; None: it is needed."""
-        if self.limit.tokens is None or self.overflow == "keep":
-            return None
-        return self.limit.tokens - self.overhead
 
 
 @frozen(repr=False, eq=False)
@@ -341,7 +312,7 @@ class Window(Sequence[Entry]):
         """The window once `units` have left."""
         if not units:
             return self
-        entries = _cut_out(self.entries, sorted((self.index_of(unit.place), len(unit.entries)) for unit in units))
+        entries = cut_out(self.entries, sorted((self.index_of(unit.place), len(unit.entries)) for unit in units))
         gone = {unit.place for unit in units}
         marks = self.marks
         if not gone.isdisjoint((marks.user, marks.answer, marks.assistant)):
@@ -380,22 +351,6 @@ def _head(entries: tuple[Entry, ...]) -> int:
     return 1 if entries and isinstance(entries[0].message, SystemMessage) else 0
 
 
-def units_of(entries: tuple[Entry, ...], start: int = 0) -> Iterator[Unit]:
-    """The units in `entries` from the index `start` on, oldest first."""
-    while start < len(entries):
-        end = unit_end(entries, start)
-        yield Unit(entries[start:end])
-        start = end
-
-
 def _fresh_of(entries: tuple[Entry, ...], marks: Landmarks) -> tuple[int, ...]:
     calls = (entry.call_seq for entry in entries if entry.call_seq is not None and entry.place > marks.seen)
     return tuple(dict.fromkeys(calls))
-
-
-def _cut_out(entries: tuple[Entry, ...], spans: Iterable[tuple[int, int]]) -> tuple[Entry, ...]:
-    pieces, start = list[tuple[Entry, ...]](), 0
-    for index, length in spans:
-        pieces.append(entries[start:index])
-        start = index + length
-    return tuple(chain(*pieces, entries[start:]))

@@ -20,9 +20,10 @@ from chatmemory.core.draft import Draft
 from chatmemory.core.entries import Change, Entry, Extent, Limit, OverflowPolicy, Snapshot
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
+from chatmemory.core.policy import Policy
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.units import Unit
-from chatmemory.core.window import Policy, Window, in_window_order
+from chatmemory.core.window import Window, in_window_order
 from chatmemory.messages import (
     AssistantMessage,
     ContextMessage,

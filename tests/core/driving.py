@@ -11,6 +11,20 @@ from attrs import define, field, frozen
 
 from chatmemory.core import flow
 from chatmemory.core.entries import Change, Entry
+from chatmemory.core.session import (
+    Commit,
+    Count,
+    Delete,
+    Flow,
+    Load,
+    Measure,
+    Moment,
+    Pause,
+    ReadHistory,
+    ReadWindow,
+    Request,
+    Session,
+)
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
 from chatmemory.errors import StoreError
@@ -55,12 +69,12 @@ class Writer:
     counter: SizeCounter = field(factory=SizeCounter)
     patience: int = 5
     asked: list[str] = field(factory=list)
-    commits: list[flow.Commit] = field(factory=list)
-    session: flow.Session = field(init=False)
+    commits: list[Commit] = field(factory=list)
+    session: Session = field(init=False)
     _troubles: defaultdict[str, list[Trouble]] = field(factory=lambda: defaultdict(list), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.session = flow.Session(self.settings)
+        self.session = Session(self.settings)
 
     def trouble(self, request: str, *events: Trouble) -> None:
         """Let these happen at the next requests of that name, one at each."""
@@ -78,17 +92,17 @@ class Writer:
         """The window, loaded where it was not yet."""
         return self.run(flow.current(self.session, self.moment()))
 
-    def moment(self) -> flow.Moment:
+    def moment(self) -> Moment:
         """A time that stands still, and a new key."""
-        return flow.Moment(AT, f"commit-{next(_numbers)}")
+        return Moment(AT, f"commit-{next(_numbers)}")
 
-    def run(self, operation: flow.Flow[Result]) -> Result:
+    def run(self, operation: Flow[Result]) -> Result:
         """Answer the requests of `operation` until it is done. Only errors of the store are thrown into it."""
         pauses = 0
         try:
             request = next(operation)
             while True:
-                pauses += isinstance(request, flow.Pause)
+                pauses += isinstance(request, Pause)
                 try:
                     answer = self._answer(request, pauses)
                 except StoreError as error:
@@ -99,12 +113,12 @@ class Writer:
             result: Result = done.value
             return result
 
-    def _answer(self, request: flow.Request, pauses: int) -> Any:
+    def _answer(self, request: Request, pauses: int) -> Any:
         name = type(request).__name__
         self.asked.append(name)
-        if isinstance(request, flow.Commit):
+        if isinstance(request, Commit):
             self.commits.append(request)
-        if isinstance(request, flow.Pause) and pauses > self.patience:
+        if isinstance(request, Pause) and pauses > self.patience:
             raise request.error
         waiting = self._troubles[name]
         event = waiting.pop(0) if waiting else None
@@ -138,14 +152,14 @@ class Writer:
 
 
 _ANSWERS: Final[dict[type, Callable[[Writer, Any], Any]]] = {
-    flow.Load: lambda one, _: one.store.load("c"),
-    flow.Commit: lambda one, asked: one.store.commit("c", asked.change, asked.expected),
-    flow.Measure: lambda one, asked: Meter(one.counter.name, one.counter.overhead) if asked.needed else None,
-    flow.Count: lambda one, asked: one.counter.count(asked.message),
-    flow.Pause: lambda _, __: None,
-    flow.Delete: lambda one, _: one.store.delete("c"),
-    flow.ReadHistory: lambda one, asked: one.store.history("c", after=asked.after, limit=asked.limit),
-    flow.ReadWindow: lambda one, asked: one.store.window_at("c", asked.version),
+    Load: lambda one, _: one.store.load("c"),
+    Commit: lambda one, asked: one.store.commit("c", asked.change, asked.expected),
+    Measure: lambda one, asked: Meter(one.counter.name, one.counter.overhead) if asked.needed else None,
+    Count: lambda one, asked: one.counter.count(asked.message),
+    Pause: lambda _, __: None,
+    Delete: lambda one, _: one.store.delete("c"),
+    ReadHistory: lambda one, asked: one.store.history("c", after=asked.after, limit=asked.limit),
+    ReadWindow: lambda one, asked: one.store.window_at("c", asked.version),
 }
 
 

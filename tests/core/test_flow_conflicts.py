@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from chatmemory.core import flow
+from chatmemory.core.session import Flow
 from chatmemory.errors import ConflictError, StoreError
 from tests.core.building import left, messages, shown
 from tests.core.driving import Lost, Writer, away, budget, last, writer
@@ -107,7 +108,7 @@ def test_two_writers_may_make_a_conversation_at_once() -> None:
         (lambda one: flow.replace(one.session, tuple(messages("S A9")), one.moment()), "S A9"),
     ],
 )
-def test_every_operation_is_planned_anew(operation: Callable[[Writer], flow.Flow[object]], expected: str) -> None:
+def test_every_operation_is_planned_anew(operation: Callable[[Writer], Flow[object]], expected: str) -> None:
     """Set and clear see what another writer added before them."""
     one, other = two()
     one.add("U1")

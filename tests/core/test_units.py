@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmemory.core.units import Calls, Size, Unit, id_key, result_key, size_of, unit_end, unit_start
-from chatmemory.core.window import units_of
+from chatmemory.core.units import Calls, Size, Unit, id_key, result_key, size_of, unit_end, unit_start, units_of
 from tests.core.building import entries, message, shown_units, window_of
 
 Waiting = dict[str, tuple[int, ...]]

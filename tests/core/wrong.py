@@ -12,8 +12,9 @@ from chatmemory.core.draft import Draft
 from chatmemory.core.entries import Entry, Extent, Limit, Refusal, Snapshot
 from chatmemory.core.guards import Landmarks
 from chatmemory.core.plan import Plan
-from chatmemory.core.units import Calls, Size, Unit
-from chatmemory.core.window import Window, units_of
+from chatmemory.core.session import Session
+from chatmemory.core.units import Calls, Size, Unit, units_of
+from chatmemory.core.window import Window
 from chatmemory.messages import ToolMessage
 
 # What stands in the core while nothing is planted.
@@ -233,7 +234,7 @@ def onto_with_new_counts(admitted: Any, draft: Draft, skip: int = 0) -> Generato
     return (yield from _onto(admitted, draft, skip))
 
 
-def find_out_nothing(session: flow.Session, _: object) -> Generator[Any, Any, None]:
+def find_out_nothing(session: Session, _: object) -> Generator[Any, Any, None]:
     """Forget a commit whose outcome is not known."""
     session.doubt = None
     yield from ()
