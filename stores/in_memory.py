@@ -12,8 +12,8 @@ from typing import Self
 
 from attrs import define, field, frozen
 
+from chatmemory.checks import check_count
 from chatmemory.core.entries import Change, Entry, Extent, Snapshot, Stamp
-from chatmemory.core.settings import check_count
 from chatmemory.errors import ConflictError, NotInHistoryError, StoreError
 from chatmemory.stores.base import ConversationInfo, check_conversation_id, utc_now, utc_of
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from sqlalchemy import URL, Engine
 
+from chatmemory.checks import check_count
 from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
-from chatmemory.core.settings import check_count
 from chatmemory.errors import (
     ConflictError,
     CorruptedConversationError,

@@ -109,9 +109,10 @@ def _result_comes_in(draft: Draft, message: ToolMessage, counted: Counted) -> bo
 
 
 def _finds_room(draft: Draft, entry: Entry, counted: Counted) -> bool:
-    draft.window = window = draft.window.joined(entry)
+    before = draft.window
+    draft.window = window = before.joined(entry)
     if isinstance(counted, AtLeast):
-        return _does_not_fit(draft, window.staying().plus(Size(counted.tokens, 0)))
+        return _does_not_fit(draft, before, window.staying().plus(Size(counted.tokens, 0)))
     if not window.over_budget:
         return True
     draft.window = window = window.overflowing()
@@ -120,7 +121,7 @@ def _finds_room(draft: Draft, entry: Entry, counted: Counted) -> bool:
         return True
     request = _giving_way(window)
     if request is None or not window.fits(must.minus(request.size)):
-        return _does_not_fit(draft, must)
+        return _does_not_fit(draft, before, must)
     _remove(draft, (request,), "budget")
     return True
 
@@ -133,14 +134,19 @@ def _giving_way(window: Window) -> Unit | None:
     return window.unit_at(window.marks.user) if window.held.get(window.marks.user) else None
 
 
-def _does_not_fit(draft: Draft, must: Size) -> bool:
+def _does_not_fit(draft: Draft, before: Window, must: Size) -> bool:
     window, overflow = draft.window, draft.window.policy.overflow
     unit = window.unit_at(window.arriving)
     if overflow == "raise":
         raise _overflow(window, must, f"the {unit.entries[-1].message.role} message")
-    if overflow == "evict":
+    if overflow == "keep":
+        return True
+    if len(unit.entries) == 1:
+        draft.leave(unit.entries, "oversize")
+        draft.window = before.passing(unit.seq)
+    else:
         _remove(draft, (unit,), "oversize")
-    return overflow == "keep"
+    return False
 
 
 def _overflow(window: Window, must: Size, what: str) -> WindowOverflowError:

@@ -57,7 +57,7 @@ def _turn_groups(window: Window) -> Iterator[tuple[Unit, ...]]:
     # R8: earlier turns whole; then the last turn's units one by one, its user message behind the rest.
     last = window.last_turn
     turn: list[Unit] = []
-    for unit in units_of(window.entries[:last], window.head):
+    for unit in units_of(window.entries, window.head, last):
         if turn and isinstance(unit.message, UserMessage):
             yield tuple(turn)
             turn = []
@@ -102,4 +102,4 @@ def _share(share: float, limit: int | None, taken: int) -> int | None:
     if limit is None:
         return None
     # The share is what was written, 0.7, not the nearest binary fraction below it: 0.7 of 90 is 63.
-    return min(limit, taken + max(1, int(Fraction(repr(share)) * (limit - taken))))
+    return min(limit, taken + max(1, int(Fraction(repr(float(share))) * (limit - taken))))

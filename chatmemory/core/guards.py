@@ -1,17 +1,16 @@
 """Guards (R5): units that no strategy may remove.
 
-Decides: which guards there are, and when each holds a unit; one table says it all. "Later" is by place, and only what
-is in the window counts.
+Decides: which guards there are, and which units each holds; one table says it all. "Later" is by place, and only what
+is in the window counts. What the guards measure by is kept up to date as messages come in, and never searched for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Self
 
 from attrs import asdict, frozen
 
-from chatmemory.core.entries import Entry
 from chatmemory.core.units import Unit
 from chatmemory.errors import InvalidArgumentError
 from chatmemory.messages import AssistantMessage, Message, UserMessage
@@ -19,66 +18,74 @@ from chatmemory.messages import AssistantMessage, Message, UserMessage
 
 @frozen
 class Landmarks:
-    """The places of the newest messages that guards measure by; 0 where the window has none.
+    """What guards measure by: places in a window; 0 where it has none.
 
     Attributes:
         user: The last user message.
         answer: The last assistant message without calls.
         assistant: The last assistant message, with calls or without.
+        pending: The units whose calls still wait, and that neither a user message nor an answer has passed by.
+        unseen: The units with results that neither a user nor an assistant message has followed.
     """
 
     user: int = 0
     answer: int = 0
     assistant: int = 0
-
-    def after(self, place: int, message: Message) -> Landmarks:
-        """The landmarks once `message` stands at `place`."""
-        if isinstance(message, UserMessage):
-            return Landmarks(max(place, self.user), self.answer, self.assistant)
-        if not isinstance(message, AssistantMessage):
-            return self
-        answer = self.answer if message.tool_calls else max(place, self.answer)
-        return Landmarks(self.user, answer, max(place, self.assistant))
+    pending: tuple[int, ...] = ()
+    unseen: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Self:
+    def of(cls, units: Iterable[Unit]) -> Self:
         """The landmarks of a whole window."""
         user = answer = assistant = 0
-        for entry in entries:
-            if isinstance(entry.message, UserMessage):
-                user = max(user, entry.place)
-            elif isinstance(entry.message, AssistantMessage):
-                assistant = max(assistant, entry.place)
-                answer = answer if entry.message.tool_calls else max(answer, entry.place)
-        return cls(user, answer, assistant)
+        exchanges = list[Unit]()
+        for unit in units:
+            if isinstance(unit.message, UserMessage):
+                user = max(user, unit.place)
+            elif isinstance(unit.message, AssistantMessage):
+                assistant = max(assistant, unit.place)
+                if unit.message.tool_calls:
+                    exchanges.append(unit)
+                else:
+                    answer = max(answer, unit.place)
+        moved_on, seen = max(user, answer), max(user, assistant)
+        pending = tuple(unit.place for unit in exchanges if unit.waits and unit.place > moved_on)
+        return cls(user, answer, assistant, pending, tuple(u.place for u in exchanges if u.newest_result > seen))
 
-    @property
-    def moved_on(self) -> int:
-        """Calls that stand before this place are abandoned when they still wait."""
-        return max(self.user, self.answer)
+    def after(self, place: int, message: Message) -> Landmarks:
+        """The landmarks once `message`, which is no result, stands at `place` behind all others."""
+        if isinstance(message, UserMessage):
+            return Landmarks(place, self.answer, self.assistant)
+        if not isinstance(message, AssistantMessage):
+            return self
+        if message.tool_calls:
+            return Landmarks(self.user, self.answer, place, (*self.pending, place))
+        return Landmarks(self.user, place, place)
 
-    @property
-    def seen(self) -> int:
-        """Results that stand before this place were seen by the model, or passed by."""
-        return max(self.user, self.assistant)
+    def after_result(self, call: int, *, waits: bool) -> Landmarks:
+        """The landmarks once the unit at `call` has a new result; `waits` says whether it still lacks one."""
+        pending = self.pending if waits else _minus(self.pending, (call,))
+        unseen = self.unseen if call in self.unseen else (*self.unseen, call)
+        return Landmarks(self.user, self.answer, self.assistant, pending, unseen)
+
+    def without(self, places: Collection[int]) -> Landmarks | None:
+        """The landmarks once the units at `places` have left; None where that cannot be told without the window."""
+        if self.user in places or self.answer in places or self.assistant in places:
+            return None
+        if not self.pending and not self.unseen:
+            return self
+        pending, unseen = _minus(self.pending, places), _minus(self.unseen, places)
+        return Landmarks(self.user, self.answer, self.assistant, pending, unseen)
 
 
-def _current_request(unit: Unit, marks: Landmarks) -> bool:
-    return unit.place == marks.user
+def _minus(places: tuple[int, ...], gone: Collection[int]) -> tuple[int, ...]:
+    return tuple(place for place in places if place not in gone)
 
 
-def _pending_tool_call(unit: Unit, marks: Landmarks) -> bool:
-    return unit.place > marks.moved_on and unit.waits
-
-
-def _unseen_tool_result(unit: Unit, marks: Landmarks) -> bool:
-    return unit.newest_result > marks.seen
-
-
-_TABLE: Final[Mapping[str, Callable[[Unit, Landmarks], bool]]] = {
-    "current_request": _current_request,
-    "pending_tool_call": _pending_tool_call,
-    "unseen_tool_result": _unseen_tool_result,
+_TABLE: Final[Mapping[str, Callable[[Landmarks], Iterable[int]]]] = {
+    "current_request": lambda marks: (marks.user,) if marks.user else (),
+    "pending_tool_call": lambda marks: marks.pending,
+    "unseen_tool_result": lambda marks: marks.unseen,
 }
 
 
@@ -106,6 +113,10 @@ class Guards:
         """No guard: eviction is strictly first in, first out."""
         return cls(current_request=False, pending_tool_call=False, unseen_tool_result=False)
 
-    def holding(self, unit: Unit, marks: Landmarks) -> tuple[str, ...]:
-        """Return the names of the guards that hold `unit`."""
-        return tuple(name for name, holds in _TABLE.items() if getattr(self, name) and holds(unit, marks))
+    def holding(self, marks: Landmarks) -> dict[int, tuple[str, ...]]:
+        """Return the places of the units that guards hold, each with the guards' names."""
+        held = dict[int, tuple[str, ...]]()
+        for name, places in _TABLE.items():
+            if getattr(self, name):
+                held |= {place: (*held.get(place, ()), name) for place in places(marks)}
+        return held

@@ -6,15 +6,18 @@ changes nothing. Knows no particular strategy.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Final, Protocol, get_args, runtime_checkable
 
-from attrs import frozen
+from attrs import field, frozen
 
+from chatmemory.checks import check_count
 from chatmemory.core.entries import EvictionUnit, Refusal
 from chatmemory.core.units import Unit
 from chatmemory.core.window import Window
-from chatmemory.errors import IllegalPlanError
+from chatmemory.errors import IllegalPlanError, InvalidArgumentError
 from chatmemory.messages import SystemMessage
+
+_UNITS: Final = get_args(EvictionUnit)
 
 
 @frozen
@@ -26,12 +29,36 @@ class Limits:
         max_messages: Messages, or None.
         count_system: Whether the system message counts against `max_messages`.
         unit: What the planner evicts together when it enforces the limit (R8).
+
+    Raises:
+        InvalidArgumentError: A value is out of range; the error names it.
     """
 
     max_tokens: int | None = None
     max_messages: int | None = None
-    count_system: bool = True
-    unit: EvictionUnit = "message"
+    count_system: bool = field(default=True, kw_only=True)
+    unit: EvictionUnit = field(default="message", kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("max_tokens", "max_messages"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if not isinstance(self.count_system, bool):
+            raise InvalidArgumentError("count_system", f"is {self.count_system!r}; give True or False")
+        if self.unit not in _UNITS:
+            raise InvalidArgumentError("unit", f"is {self.unit!r}; give one of {', '.join(map(repr, _UNITS))}")
+
+
+def _units(value: Any) -> tuple[Unit, ...]:
+    if not isinstance(value, tuple | list) or not all(isinstance(unit, Unit) for unit in value):
+        raise IllegalPlanError("R3", "remove is no tuple of units; take units from window.units()")
+    return tuple(value)
+
+
+def _refusals(value: Any) -> tuple[Refusal, ...]:
+    if not isinstance(value, tuple | list) or not all(isinstance(refusal, Refusal) for refusal in value):
+        raise IllegalPlanError("R5", "refused is no tuple of refusals; take them from window.plan_removal()")
+    return tuple(value)
 
 
 @frozen
@@ -41,10 +68,13 @@ class Plan:
     Attributes:
         remove: The units that should leave, in this order.
         refused: What the strategy wanted to remove and was told that it may not.
+
+    Raises:
+        IllegalPlanError: One of them holds something else.
     """
 
-    remove: tuple[Unit, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    remove: tuple[Unit, ...] = field(default=(), converter=_units)
+    refused: tuple[Refusal, ...] = field(default=(), converter=_refusals)
 
 
 @runtime_checkable

@@ -9,27 +9,14 @@ from typing import Any, Final, cast, get_args
 
 from attrs import evolve, field, fields_dict, frozen, has
 
-from chatmemory.core.entries import EvictionUnit, Limit, OverflowPolicy
+from chatmemory.checks import check_count
+from chatmemory.core.entries import Limit, OverflowPolicy
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
 from chatmemory.core.policy import Policy
 from chatmemory.errors import InvalidArgumentError
 
 _POLICIES: Final = get_args(OverflowPolicy)
-_UNITS: Final = get_args(EvictionUnit)
-
-
-def check_count(name: str, value: object, *, least: int | None = 1) -> None:
-    """Refuse what is no whole number, or less than `least`.
-
-    Raises:
-        InvalidArgumentError: Naming the argument and what to give.
-    """
-    wanted = "an int" if least is None else f"an int of {least} or more"
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgumentError(name, f"is of type {type(value).__name__}; give {wanted}")
-    if least is not None and value < least:
-        raise InvalidArgumentError(name, f"is {value}; give {wanted}")
 
 
 def check_evict_to(value: object) -> None:
@@ -47,16 +34,6 @@ def check_evict_to(value: object) -> None:
             )
     else:
         check_count("evict_to", value)
-
-
-def check_unit(value: object) -> None:
-    """Refuse what is neither ``message`` nor ``turn``.
-
-    Raises:
-        InvalidArgumentError: Naming both.
-    """
-    if value not in _UNITS:
-        raise InvalidArgumentError("unit", f"is {value!r}; give one of {', '.join(map(repr, _UNITS))}")
 
 
 @frozen

@@ -80,27 +80,20 @@ class Unit:
         return len(self.message.tool_calls) >= len(self.entries)
 
 
-def unit_end(entries: tuple[Entry, ...], start: int) -> int:
-    """Return the index behind the unit that begins at `start`."""
-    end = start + 1
-    while end < len(entries) and entries[end].call_seq is not None:
-        end += 1
-    return end
+def unit_place(entry: Entry) -> int:
+    """Return the place of the unit that `entry` belongs to: a window is ordered by it (R3)."""
+    return entry.call_seq or entry.place
 
 
-def unit_start(entries: tuple[Entry, ...], index: int) -> int:
-    """Return the index at which the unit that holds `index` begins."""
-    while entries[index].call_seq is not None:
-        index -= 1
-    return index
-
-
-def units_of(entries: tuple[Entry, ...], start: int = 0) -> Iterator[Unit]:
-    """The units in `entries` from the index `start` on, oldest first."""
-    while start < len(entries):
-        end = unit_end(entries, start)
-        yield Unit(entries[start:end])
-        start = end
+def units_of(entries: tuple[Entry, ...], start: int = 0, end: int | None = None) -> Iterator[Unit]:
+    """The units in `entries` between the indexes `start` and `end`, oldest first."""
+    end = len(entries) if end is None else end
+    while start < end:
+        behind = start + 1
+        while behind < end and entries[behind].call_seq is not None:
+            behind += 1
+        yield Unit(entries[start:behind])
+        start = behind
 
 
 def cut_out(entries: tuple[Entry, ...], spans: Iterable[tuple[int, int]]) -> tuple[Entry, ...]:

@@ -6,17 +6,21 @@ copies tuples and never loops over the window; leaving costs what leaves. Knows 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Self, overload
+from types import MappingProxyType
+from typing import Final, Self, overload
 
 from attrs import evolve, frozen
 
 from chatmemory.core.entries import Entry, Extent, Limit, Refusal, Snapshot
 from chatmemory.core.guards import Landmarks
 from chatmemory.core.policy import Policy
-from chatmemory.core.units import Calls, Size, Unit, cut_out, result_key, size_of, unit_end, unit_start, units_of
+from chatmemory.core.units import Calls, Size, Unit, cut_out, result_key, size_of, unit_place, units_of
 from chatmemory.messages import Message, SystemMessage, ToolMessage, UserMessage
+
+_NEAR: Final = 64
 
 
 @frozen(repr=False, eq=False)
@@ -30,9 +34,8 @@ class Window(Sequence[Entry]):
         next_seq: The seq that the next entry will have.
         extent: Where it lies in the history.
         size: What its entries take.
-        marks: The newest user, answer and assistant message.
+        marks: What its guards measure by.
         calls: Which calls wait for results.
-        fresh: The places of units that hold results which nothing has followed yet.
         arriving: The place of the unit that the message being added belongs to, or 0.
         evicting: Whether it was above its limit with that message, or under a new limit: eviction then goes on down to
             the mark, also where what left on the way brought it below the limit (R7).
@@ -46,7 +49,6 @@ class Window(Sequence[Entry]):
     size: Size
     marks: Landmarks
     calls: Calls
-    fresh: tuple[int, ...]
     arriving: int = 0
     evicting: bool = False
     _held: Mapping[int, tuple[str, ...]] | None = None
@@ -54,7 +56,7 @@ class Window(Sequence[Entry]):
     @classmethod
     def empty(cls, policy: Policy) -> Self:
         """The window of a conversation that has no message yet."""
-        return cls((), 0, policy, 1, Extent(), Size(0, 0), Landmarks(), Calls.none(), ())
+        return cls((), 0, policy, 1, Extent(), Size(0, 0), Landmarks(), Calls.none())
 
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy) -> Self:
@@ -64,9 +66,9 @@ class Window(Sequence[Entry]):
 
     @classmethod
     def _built(cls, entries: tuple[Entry, ...], version: int, policy: Policy, next_seq: int, extent: Extent) -> Self:
-        marks, head = Landmarks.of(entries), _head(entries)
-        calls, fresh = Calls.of(units_of(entries, head)), _fresh_of(entries, marks)
-        return cls(entries, version, policy, next_seq, extent, size_of(entries), marks, calls, fresh)
+        units = list(units_of(entries, _head(entries)))
+        marks, calls = Landmarks.of(units), Calls.of(units)
+        return cls(entries, version, policy, next_seq, extent, size_of(entries), marks, calls)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -131,25 +133,23 @@ class Window(Sequence[Entry]):
         Raises:
             LookupError: No unit begins there.
         """
-        entries, low, high = self.entries, self.head, len(self.entries)
-        # What is asked for is mostly the oldest unit or the newest one.
-        middle = low if low < high and entries[low].place == place else high - 1
-        while low < high:
-            start = unit_start(entries, middle)
-            here = entries[start].place
-            if here == place:
-                return start
-            if here < place:
-                low = unit_end(entries, start)
-            else:
-                high = start
-            middle = (low + high) // 2
-        raise LookupError(place)
+        start = bisect_left(self.entries, place, lo=self._before(place), key=unit_place)
+        if start == len(self.entries) or self.entries[start].place != place:
+            raise LookupError(place)
+        return start
+
+    def end_of(self, place: int) -> int:
+        """Return the index behind the unit at `place`."""
+        return bisect_right(self.entries, place, lo=self._before(place), key=unit_place)
+
+    def _before(self, place: int) -> int:
+        # What is asked for is mostly among the newest: found at the same cost however long the window is.
+        near = len(self.entries) - _NEAR
+        return near if near > self.head and unit_place(self.entries[near]) < place else self.head
 
     def unit_at(self, place: int) -> Unit:
         """Return the unit at `place`."""
-        start = self.index_of(place)
-        return Unit(self.entries[start : unit_end(self.entries, start)])
+        return Unit(self.entries[self.index_of(place) : self.end_of(place)])
 
     def turn_span(self, index: int) -> tuple[int, int]:
         """Return where the turn begins and ends that holds the unit which begins at `index`."""
@@ -191,17 +191,9 @@ class Window(Sequence[Entry]):
         window once, as it is with that message in it; what leaves on its account changes nothing for the others.
         """
         if self._held is None:
-            object.__setattr__(self, "_held", self._guarded())
-        return self._held or {}
-
-    def _guarded(self) -> dict[int, tuple[str, ...]]:
-        held: dict[int, tuple[str, ...]] = {self.arriving: ()} if self.arriving else {}
-        places = chain((self.marks.user,) if self.marks.user else (), *self.calls.waiting.values(), self.fresh)
-        for place in set(places):
-            names = self.policy.guards.holding(self.unit_at(place), self.marks)
-            if names:
-                held[place] = names
-        return held
+            arriving: dict[int, tuple[str, ...]] = {self.arriving: ()} if self.arriving else {}
+            object.__setattr__(self, "_held", arriving | self.policy.guards.holding(self.marks))
+        return MappingProxyType(self._held or {})
 
     def staying(self) -> Size:
         """Return what must stay takes: the system message, the held units, and what their turns hold back (R8)."""
@@ -215,7 +207,7 @@ class Window(Sequence[Entry]):
     def _span(self, start: int) -> tuple[int, int]:
         if self.policy.unit == "turn" and start < self.last_turn:
             return self.turn_span(start)
-        return start, unit_end(self.entries, start)
+        return start, self.end_of(self.entries[start].place)
 
     def plan_removal(self, wanted: Iterable[Unit]) -> tuple[tuple[Unit, ...], tuple[Refusal, ...]]:
         """Divide what a strategy wants to remove into what may leave and what may not (R2, R5, R8)."""
@@ -234,14 +226,14 @@ class Window(Sequence[Entry]):
 
     def _torn(self, leaving: set[int]) -> set[int]:
         # R8: an earlier turn leaves whole or not at all; the last turn's user message not before the rest.
-        torn, last = set[int](), self.last_turn
-        for place in leaving:
-            index = self.index_of(place)
+        torn, last, end = set[int](), self.last_turn, 0
+        for index in sorted(map(self.index_of, leaving)):
+            if index < end:
+                continue
             start, end = self.turn_span(index)
-            if (index < last or place == self.marks.user) and not leaving.issuperset(
-                unit.place for unit in units_of(self.entries[:end], start)
-            ):
-                torn.add(place)
+            turn = {unit.place for unit in units_of(self.entries, start, end)}
+            if not turn <= leaving:
+                torn |= turn & leaving if start < last else {self.marks.user} & leaving
         return torn
 
     def joined(self, entry: Entry) -> Window:
@@ -251,7 +243,6 @@ class Window(Sequence[Entry]):
             return self._with_result(entry)
         if isinstance(message, SystemMessage):
             return self._with_system(entry)
-        marks = self.marks.after(entry.place, message)
         return Window(
             (*self.entries, entry),
             self.version,
@@ -259,15 +250,15 @@ class Window(Sequence[Entry]):
             entry.seq + 1,
             self.extent,
             Size(self.size.tokens + (entry.tokens or 0), self.size.messages + 1),
-            marks,
+            self.marks.after(entry.place, message),
             self.calls.made(entry.place, message.tool_calls) if message.tool_calls else self.calls,
-            self.fresh if marks is self.marks else (),
             entry.place,
         )
 
     def _with_result(self, entry: Entry) -> Window:
         call = entry.call_seq or 0
-        end = unit_end(self.entries, self.index_of(call))
+        start, end = self.index_of(call), self.end_of(call)
+        waits = len(self.entries[start].message.tool_calls) > end - start
         return Window(
             (*self.entries[:end], entry, *self.entries[end:]),
             self.version,
@@ -275,9 +266,8 @@ class Window(Sequence[Entry]):
             entry.seq + 1,
             self.extent,
             Size(self.size.tokens + (entry.tokens or 0), self.size.messages + 1),
-            self.marks,
+            self.marks.after_result(call, waits=waits),
             self.calls.answer(result_key(entry.message)),
-            self.fresh if call in self.fresh else (*self.fresh, call),
             call,
         )
 
@@ -301,7 +291,6 @@ class Window(Sequence[Entry]):
             self.size,
             self.marks,
             self.calls,
-            self.fresh,
         )
 
     def passing(self, seq: int) -> Window:
@@ -314,9 +303,6 @@ class Window(Sequence[Entry]):
             return self
         entries = cut_out(self.entries, sorted((self.index_of(unit.place), len(unit.entries)) for unit in units))
         gone = {unit.place for unit in units}
-        marks = self.marks
-        if not gone.isdisjoint((marks.user, marks.answer, marks.assistant)):
-            marks = Landmarks.of(entries)
         return Window(
             entries,
             self.version,
@@ -324,9 +310,8 @@ class Window(Sequence[Entry]):
             self.next_seq,
             self.extent,
             self.size.minus(size_of(chain.from_iterable(unit.entries for unit in units))),
-            marks,
+            self.marks.without(gone) or Landmarks.of(units_of(entries, _head(entries))),
             self.calls.without(units),
-            _fresh_of(entries, marks) if marks != self.marks else tuple(p for p in self.fresh if p not in gone),
             0 if self.arriving in gone else self.arriving,
             self.evicting,
             None if self._held is None else {p: names for p, names in self._held.items() if p not in gone},
@@ -344,13 +329,8 @@ def in_window_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def _standing(entry: Entry) -> tuple[int, int, int]:
     rank = 0 if isinstance(entry.message, SystemMessage) else 1
-    return rank, entry.call_seq or entry.place, entry.place if entry.call_seq else 0
+    return rank, unit_place(entry), entry.place if entry.call_seq else 0
 
 
 def _head(entries: tuple[Entry, ...]) -> int:
     return 1 if entries and isinstance(entries[0].message, SystemMessage) else 0
-
-
-def _fresh_of(entries: tuple[Entry, ...], marks: Landmarks) -> tuple[int, ...]:
-    calls = (entry.call_seq for entry in entries if entry.call_seq is not None and entry.place > marks.seen)
-    return tuple(dict.fromkeys(calls))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from chatmemory.checks import check_count
 from chatmemory.core.entries import EvictionUnit
 from chatmemory.core.eviction import EvictTo, evict_oldest
 from chatmemory.core.plan import Limits, Plan
-from chatmemory.core.settings import check_count, check_evict_to, check_unit
+from chatmemory.core.settings import check_evict_to
 from chatmemory.core.window import Window
-from chatmemory.errors import InvalidArgumentError
 
 
 @frozen
@@ -41,12 +41,8 @@ class SlidingWindow:
 
     def __attrs_post_init__(self) -> None:
         check_count("max_messages", self.max_messages)
-        if self.max_tokens is not None:
-            check_count("max_tokens", self.max_tokens)
         check_evict_to(self.evict_to)
-        check_unit(self.unit)
-        if not isinstance(self.count_system, bool):
-            raise InvalidArgumentError("count_system", f"is {self.count_system!r}; give True or False")
+        _ = self.limits  # checks the others
 
     @property
     def limits(self) -> Limits:

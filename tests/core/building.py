@@ -122,7 +122,8 @@ class Facts:
     assistant: int
     waiting: dict[str, tuple[int, ...]]
     answered: dict[str, int]
-    fresh: frozenset[int]
+    pending: frozenset[int]
+    unseen: frozenset[int]
 
     @classmethod
     def of(cls, window: Window) -> Facts:
@@ -135,7 +136,8 @@ class Facts:
             marks.assistant,
             dict(calls.waiting),
             dict(calls.answered),
-            frozenset(window.fresh),
+            frozenset(marks.pending),
+            frozenset(marks.unseen),
         )
 
 

@@ -77,25 +77,28 @@ def runs_of(test: Callable[..., None]) -> Iterator[dict[str, Any]]:
 
 FAULTS: Final = (
     Fault(
-        "the request is not guarded", ("current_request",), wrong.never, test_admission.test_guards_hold_what_they_name
+        "the request is not guarded",
+        ("current_request",),
+        wrong.nothing_held,
+        test_admission.test_guards_hold_what_they_name,
     ),
     Fault(
         "waiting calls are not guarded",
         ("pending_tool_call",),
-        wrong.never,
+        wrong.nothing_held,
         test_admission.test_guards_hold_what_they_name,
     ),
     Fault(
         "unseen results are not guarded",
         ("unseen_tool_result",),
-        wrong.never,
+        wrong.nothing_held,
         test_admission.test_guards_hold_what_they_name,
     ),
     Fault(
         "abandoned calls stay",
-        ("pending_tool_call",),
-        wrong.still_waiting,
-        test_guards.test_a_call_is_held_until_the_conversation_moves_on,
+        (f"{CORE}.guards.Landmarks.after",),
+        wrong.abandon_nothing,
+        test_guards.test_landmarks_follow_each_message,
     ),
     Fault(
         "one less fits",
@@ -282,7 +285,7 @@ FAULTS: Final = (
         "what left is still looked at",
         (f"{CORE}.window.Window.without",),
         wrong.without_but_remember,
-        test_guards.test_what_did_not_get_in_does_not_count,
+        test_guards.test_what_left_is_measured_by_no_more,
     ),
     Fault(
         "a seq is given twice",

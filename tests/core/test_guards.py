@@ -7,8 +7,10 @@ from attrs import evolve
 
 from chatmemory import SlidingWindow, TokenBudget
 from chatmemory.core.guards import Guards, Landmarks
+from chatmemory.core.units import units_of
+from chatmemory.core.window import Window
 from chatmemory.errors import InvalidArgumentError
-from tests.core.building import Life, entries, left, unlimited, window_of
+from tests.core.building import Facts, Life, entries, left, rebuilt, unlimited, window_of
 
 REQUEST, PENDING, UNSEEN = "current_request", "pending_tool_call", "unseen_tool_result"
 Held = dict[int, tuple[str, ...]]
@@ -88,20 +90,19 @@ def test_a_guard_is_on_or_off(value: object) -> None:
         Guards(current_request=value)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("labels", ["U A C(a) R=a@3 X", "C(a) U1 R=a@1 U2", "S A1 A2 C(a)", ""])
+@pytest.mark.parametrize("labels", ["U A C(a) R=a@3 X", "C(a) U1 R=a@1 U2", "S A1 A2 C(a)", "U C(a,b) R=a@2", ""])
 def test_landmarks_follow_each_message(labels: str) -> None:
     """Message by message the landmarks come to what the whole window gives."""
-    marks, line = Landmarks(), entries(labels)
-    for one in line:
-        marks = marks.after(one.place, one.message)
-    assert Landmarks.of(line) == marks
+    window = Window.empty(unlimited())
+    for one in sorted(entries(labels), key=lambda entry: entry.seq):
+        window = window.joined(one)
+        assert Facts.of(rebuilt(window)) == Facts.of(window)
 
 
-def test_landmarks_are_the_newest_by_seq() -> None:
-    """The conversation moved on at the later of request and answer; results are seen at any assistant message."""
-    marks = Landmarks.of(entries("U1 A1 C1(a) U2 C2(b)"))
-    assert Landmarks(user=4, answer=2, assistant=5) == marks
-    assert (4, 5) == (marks.moved_on, marks.seen)
+def test_landmarks_are_the_newest_by_place() -> None:
+    """The newest user message, answer and assistant message, and what nothing has passed by since."""
+    marks = Landmarks.of(units_of(entries("U1 A1 C1(a) U2 C2(b)")))
+    assert Landmarks(user=4, answer=2, assistant=5, pending=(5,)) == marks
 
 
 def test_guards_look_once_at_a_step() -> None:
@@ -126,3 +127,11 @@ def test_the_arriving_message_stays_without_a_guard_too() -> None:
     life.add_each("U1 A1 U2")
     assert "U2" == life.shown
     assert {} == life.window.held
+
+
+def test_what_left_is_measured_by_no_more() -> None:
+    """An exchange that leaves as oversize is no later assistant message for the results before it."""
+    life = Life.under(TokenBudget(60))
+    life.add_each("U:5 C1(a):5 R1=a@2:5 C2(b):5 R2=b@4:60")
+    assert "U C1 R1" == life.shown
+    assert {1: (REQUEST,), 2: (UNSEEN,)} == life.window.held

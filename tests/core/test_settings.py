@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from chatmemory.checks import check_count
 from chatmemory.core.entries import Limit
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import Limits
-from chatmemory.core.settings import Meter, Settings, check_count, check_evict_to, check_unit
+from chatmemory.core.settings import Meter, Settings, check_evict_to
 from chatmemory.errors import InvalidArgumentError
 from chatmemory.strategies import SlidingWindow, TokenBudget
 from tests.core.strategies import Planning, never_engaged
@@ -42,7 +43,7 @@ def test_good_marks_are_taken(value: object) -> None:
 def test_a_unit_of_eviction_is_one_of_two(value: object) -> None:
     """Anything but ``message`` and ``turn`` is refused, and both are named."""
     with pytest.raises(InvalidArgumentError, match="'message', 'turn'"):
-        check_unit(value)
+        Limits(unit=value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatmemory.core.units import Calls, Size, Unit, id_key, result_key, size_of, unit_end, unit_start, units_of
+from chatmemory.core.units import Calls, Size, Unit, id_key, result_key, size_of, units_of
 from tests.core.building import entries, message, shown_units, window_of
 
 Waiting = dict[str, tuple[int, ...]]
@@ -66,13 +66,6 @@ def test_the_size_of_a_unit_is_that_of_all_its_entries() -> None:
     unit = _units("C(a,b):5 R1=a@1:7 R2=b@1:11")[0]
     assert (Size(23, 3), 23) == (unit.size, unit.tokens)
     assert Size(0, 0) == size_of(())
-
-
-def test_ends_and_starts_of_units_meet() -> None:
-    """From each index the unit's first index is found, and from that its end."""
-    line = entries("U C(a,b) R1=a@2 R2=b@2 A")
-    assert [0, 1, 1, 1, 4] == [unit_start(line, at) for at in range(5)]
-    assert [1, 4, 5] == [unit_end(line, at) for at in (0, 1, 4)]
 
 
 def test_a_missing_id_and_an_empty_one_are_the_same() -> None:

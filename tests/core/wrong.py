@@ -15,10 +15,10 @@ from chatmemory.core.plan import Plan
 from chatmemory.core.session import Session
 from chatmemory.core.units import Calls, Size, Unit, units_of
 from chatmemory.core.window import Window
-from chatmemory.messages import ToolMessage
+from chatmemory.messages import Message, ToolMessage
 
 # What stands in the core while nothing is planted.
-_fits, _without, _leave = Window.fits, Window.without, Draft.leave
+_fits, _without, _leave, _after = Window.fits, Window.without, Draft.leave, Landmarks.after
 _evict_oldest, _turn_groups = eviction.evict_oldest, eviction._turn_groups  # noqa: SLF001
 _onto, _result_comes_in = flow._Admitted.onto, admission._result_comes_in  # noqa: SLF001
 
@@ -28,9 +28,15 @@ def never(*_: object) -> bool:
     return False
 
 
-def still_waiting(unit: Unit, _: Landmarks) -> bool:
-    """Hold a call for as long as it waits, whatever came after it."""
-    return unit.waits
+def nothing_held(_: Landmarks) -> tuple[int, ...]:
+    """Hold no unit."""
+    return ()
+
+
+def abandon_nothing(marks: Landmarks, place: int, message: Message) -> Landmarks:
+    """Let calls wait on, whatever comes after them."""
+    after = _after(marks, place, message)
+    return evolve(after, pending=tuple(dict.fromkeys((*marks.pending, *after.pending))))
 
 
 def fits_off_by(more: int) -> Callable[..., bool]:
@@ -145,7 +151,7 @@ def opener_first(window: Window) -> Iterator[tuple[Unit, ...]]:
     return iter(sorted(groups, key=lambda group: group[0].place))
 
 
-def everything_leaves(draft: Draft, _: Size) -> bool:
+def everything_leaves(draft: Draft, *_: object) -> bool:
     """Empty the window for a message that does not fit."""
     for unit in draft.window.units():
         draft.leave(unit.entries, "oversize")
