@@ -43,7 +43,7 @@ from chatmemory.stores.base import ChatMemoryStore, check_conversation_id, check
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
 from chatmemory.strategies import SlidingWindow, TokenBudget
 from chatmemory.tokens import TokenCounter
-from chatmemory.tokens.counting import check_counter, count_message, default_counter
+from chatmemory.tokens.counting import DEFAULT_METER, check_counter, count_message, default_counter
 
 _log = logging.getLogger("chatmemory")
 _Result = TypeVar("_Result")
@@ -54,7 +54,7 @@ MessageInput = Message | Mapping[str, Any] | Any
 
 def _pause(request: Pause, deadline: float) -> None:
     # Full jitter, so that writers which met once do not meet again.
-    seconds = random.uniform(0, min(0.2, 0.002 * 2**request.attempt))  # noqa: S311 - spreads load, guards nothing
+    seconds = random.uniform(0, 0.002 * 2 ** min(request.attempt, 7))  # noqa: S311 - spreads load, guards nothing
     if time.monotonic() + seconds > deadline:
         raise request.error
     time.sleep(seconds)
@@ -157,8 +157,10 @@ class ChatMemory:
             InvalidMessageError: The message cannot be accepted; its path says where.
             WindowOverflowError: It does not fit beside what must stay, and ``overflow="raise"``; or it is a system
                 message that is alone over the limit (but with ``keep``).
+            IllegalPlanError: The strategy's plan breaks a rule.
+            TokenizerUnavailableError: The default counter's data cannot be had.
             StoreError: The store failed; nothing changed, but where ``outcome_unknown`` says so. Adding the same
-                message again is then safe: it is not doubled.
+                message again is then safe: it is not doubled, until something else is added.
         """
         parsed = parse_message(message)
         return self._extend(() if is_no_result(parsed) else (parsed,))  # R13
@@ -169,6 +171,8 @@ class ChatMemory:
         Raises:
             InvalidMessageError: One cannot be accepted; the path begins with ``messages[i]``.
             WindowOverflowError: As for `add`.
+            IllegalPlanError: As for `add`.
+            TokenizerUnavailableError: As for `add`.
             StoreError: As for `add`.
         """
         return self._extend(_parsed(messages))
@@ -179,6 +183,8 @@ class ChatMemory:
         Raises:
             InvalidMessageError: One cannot be accepted; the path begins with ``messages[i]``.
             WindowOverflowError: As for `add`.
+            IllegalPlanError: As for `add`.
+            TokenizerUnavailableError: As for `add`.
             StoreError: As for `add`.
         """
         parsed = _parsed(messages)
@@ -188,7 +194,7 @@ class ChatMemory:
         """Empty the window, system message included; the history stays.
 
         Raises:
-            StoreError: The store failed.
+            StoreError: As for `add`.
         """
         return self._changed(lambda moment: flow.clear(self._session, moment))
 
@@ -213,11 +219,10 @@ class ChatMemory:
         """Load the window again, with what other writers added, and return it.
 
         Raises:
-            StoreError: The store failed; the next operation loads.
+            StoreError: The store failed; the window is as before.
+            WindowOverflowError: As for `window`.
         """
-        with self._lock:
-            self._session.forget()
-            return self.window()
+        return self._run(flow.refresh(self._session, self._moment()))
 
     def delete(self) -> bool:
         """Erase the conversation from the store, history included; the memory is then an empty new one.
@@ -235,6 +240,7 @@ class ChatMemory:
 
         Raises:
             StoreError: The window is not loaded yet, and the store failed.
+            WindowOverflowError: As for `window`.
         """
         return self.window().messages()
 
@@ -243,7 +249,8 @@ class ChatMemory:
 
         Raises:
             StoreError: The window is not loaded yet, and the store failed.
-            WindowOverflowError: A stored system message is alone over the limit (but with ``keep``).
+            WindowOverflowError: A stored system message is alone over the limit (but with ``keep``); `resize` or
+                `clear` is the remedy.
         """
         with self._lock:
             window = self._session.window
@@ -253,6 +260,7 @@ class ChatMemory:
         """Return up to `limit` entries with ``seq > after``, in the window or not, with when and why they left.
 
         Raises:
+            InvalidArgumentError: `after` is negative, or `limit` is no positive int.
             StoreError: The store failed.
         """
         return self._run(flow.history(after, limit))
@@ -262,6 +270,7 @@ class ChatMemory:
 
         Raises:
             NotInHistoryError: The conversation has no such version.
+            InvalidArgumentError: `version` is no int.
             StoreError: The store failed.
         """
         return self._run(flow.window_at(self._session, version))
@@ -315,8 +324,7 @@ class ChatMemory:
             except StoreError:
                 raise
             except BaseException:
-                if isinstance(request, Commit | Delete):
-                    self._session.forget()
+                self._session.broken_off(request)
                 raise
 
     def _answer(self, request: Request, deadline: float) -> Any:
@@ -325,6 +333,8 @@ class ChatMemory:
         return self._answers[type(request)](request)
 
     def _count(self, request: Count) -> Counted:
+        if self._counter is None:
+            self._counter = default_counter()
         return count_message(self._counter, request.message, request.ceiling)
 
     def _commit(self, request: Commit) -> str:
@@ -333,9 +343,9 @@ class ChatMemory:
         return epoch
 
     def _measure(self, request: Measure) -> Meter | None:
-        if self._counter is None and request.needed:
-            self._counter = default_counter()
-        return Meter(self._counter.name, self._counter.overhead) if self._counter is not None else None
+        if self._counter is None:
+            return DEFAULT_METER if request.needed else None
+        return Meter(self._counter.name, self._counter.overhead)
 
 
 class TokenWindowChatMemory(ChatMemory):

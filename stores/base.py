@@ -23,11 +23,11 @@ def utc_of(clock: Callable[[], datetime]) -> datetime:
     """Return what `clock` says, in UTC.
 
     Raises:
-        InvalidArgumentError: It gives a time without a time zone.
+        InvalidArgumentError: It gives no datetime, or one without a time zone.
     """
-    time = clock()
-    if time.tzinfo is None:
-        raise InvalidArgumentError("clock", "gave a time without a time zone; use datetime.now(UTC)")
+    time: object = clock()
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise InvalidArgumentError("clock", "gave no time with a time zone; use one such as lambda: datetime.now(UTC)")
     return time.astimezone(UTC)
 
 
@@ -138,6 +138,16 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
         raise InvalidArgumentError(field, "holds a NUL character, which not every database can keep; leave it out")
     if not conversation_id.isascii() and any("\ud800" <= character <= "\udfff" for character in conversation_id):
         raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
+
+
+def check_clock(clock: object) -> None:
+    """Refuse what cannot be called for the time.
+
+    Raises:
+        InvalidArgumentError: It is no function.
+    """
+    if not callable(clock):
+        raise InvalidArgumentError("clock", f"is {_named(clock)}; give a function without arguments")
 
 
 def check_store(store: object) -> None:

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from chatmemory.checks import check_count
 from chatmemory.core.entries import Change, Entry, Extent, Snapshot, Stamp
 from chatmemory.errors import ConflictError, NotInHistoryError, StoreError
-from chatmemory.stores.base import ConversationInfo, check_conversation_id, utc_now, utc_of
+from chatmemory.stores.base import ConversationInfo, check_clock, check_conversation_id, utc_now, utc_of
 
 
 @frozen
@@ -67,6 +67,7 @@ class InMemoryChatMemoryStore:
     conflict_timeout_seconds: float = 30
 
     def __init__(self, *, clock: Callable[[], datetime] = utc_now) -> None:
+        check_clock(clock)
         self._clock = clock
         self._conversations: dict[str, _Conversation] | None = {}
         self._lock = Lock()
@@ -136,6 +137,8 @@ class InMemoryChatMemoryStore:
 
     def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
         """Return up to `limit` conversations whose id is greater than `after`, by id."""
+        if after != "":
+            check_conversation_id(after, field="after")
         check_count("limit", limit, least=1)
         with self._lock:
             kept = self._open()

@@ -30,7 +30,7 @@ from chatmemory.stores._sql_engine import engine_for
 from chatmemory.stores._sql_schema import make_schema, schema_is_there
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Database, Transaction
-from chatmemory.stores.base import ConversationInfo, check_conversation_id, utc_now, utc_of
+from chatmemory.stores.base import ConversationInfo, check_clock, check_conversation_id, utc_now, utc_of
 
 Result = TypeVar("Result")
 _LONGEST_WAIT_SECONDS = 2_000_000
@@ -71,8 +71,7 @@ class SqlChatMemoryStore:
         conflict_timeout_seconds: float = 30,
     ) -> None:
         _check_wait(conflict_timeout_seconds)
-        if not callable(clock):
-            raise InvalidArgumentError("clock", f"is of type {type(clock).__name__}; give a function without arguments")
+        check_clock(clock)
         engine, is_owned = engine_for(url_or_engine, wait_seconds=conflict_timeout_seconds)
         self._database = Database(engine, is_owned=is_owned, wait_seconds=conflict_timeout_seconds)
         self._clock = clock
@@ -152,6 +151,8 @@ class SqlChatMemoryStore:
         """Erase every row of the conversation; return whether there was one."""
         check_conversation_id(conversation_id)
         values = {"p_id": conversation_id}
+        if not self._finds_schema():
+            return False
         return self._write(lambda transaction: [transaction.run(each, values) for each in statements.ERASE][-1]) > 0
 
     def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:

@@ -86,7 +86,7 @@ class Model:
         def replace() -> None:
             same = 0
             window = self.window
-            while same < min(len(window), len(messages)) and window[same].message == messages[same]:
+            while same < min(len(window), len(messages)) and self._is_there(window[same], messages[same]):
                 same += 1
             for record in window[same:]:
                 self._leave(record, "set")
@@ -94,6 +94,12 @@ class Model:
                 self._add(message)
 
         return self._change(replace)
+
+    def _is_there(self, record: Record, message: Message) -> bool:
+        """R2: of system messages the text counts."""
+        if record.role == "system" and isinstance(message, SystemMessage):
+            return record.message.text == message.text
+        return record.message == message
 
     def clear(self) -> Happened:
         """The window is empty afterwards, the history stays."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count as numbers
+from itertools import takewhile
 
 from attrs import define, evolve, field
 
@@ -19,7 +20,6 @@ from chatmemory.core.session import (
     Commit,
     Count,
     Delete,
-    Doubt,
     Flow,
     Load,
     Moment,
@@ -52,6 +52,17 @@ def current(session: Session, moment: Moment) -> Flow[Window]:
     return window
 
 
+def refresh(session: Session, moment: Moment) -> Flow[Window]:
+    """Load the window again; where that fails, it stays as it was."""
+    before = session.window
+    session.forget()
+    try:
+        return (yield from current(session, moment))
+    except StoreError:
+        session.window = before
+        raise
+
+
 def extend(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
     """Add `messages` one after another, committed as one change."""
     found = yield from _find_out(session, messages)
@@ -82,14 +93,14 @@ def replace(session: Session, messages: tuple[Message, ...], moment: Moment) -> 
 
 
 def clear(session: Session, moment: Moment) -> Flow[Change]:
-    """Let every entry leave, the system message too."""
+    """Let every entry leave, the system message too, also one that is alone over the limit."""
 
     def plan(window: Window) -> Flow[Draft]:
         draft = _draft(session, window.cut_at(0), moment)
         draft.leave(window.entries, "cleared")
         return _at_once(draft)
 
-    _, change = yield from _changed(session, moment, plan, current)
+    _, change = yield from _changed(session, moment, plan, _uncut)
     session.doubt = None
     return change
 
@@ -173,42 +184,42 @@ def _changed(
         # One operation commits at most once on each version, so this names the commit.
         after, change = draft.finish(f"{moment.key}.{window.version}")
         if change:
-            commit = Commit(change, Stamp(session.epoch, window.version), window, after)
+            commit = Commit(change, Stamp(session.epoch, window.version), window, after, adding)
             try:
-                session.epoch = yield from _committed(session, Doubt(adding, commit))
+                session.epoch = yield from _committed(session, commit)
             except ConflictError as conflict:
                 session.forget()
                 yield Pause(conflict, attempt)
                 continue
+            session.doubt = None if adding else session.doubt
         session.window = after
         return after, change
     raise AssertionError("unreachable: the tries have no end but the driver's")
 
 
-def _committed(session: Session, doubt: Doubt) -> Flow[str]:
-    unknown = session.doubt is doubt
+def _committed(session: Session, commit: Commit) -> Flow[str]:
+    unknown = session.doubt is commit
     for attempt in numbers():
         try:
-            epoch: str = yield doubt.commit
+            epoch: str = yield commit
         except ConflictError:
-            _answered(session, doubt)
+            _answered(session, commit)
             raise
         except StoreError as error:
             unknown = unknown or error.outcome_unknown
             if not unknown:
                 raise
             # R11: once it may be stored, only an answer to the same commit_id tells.
-            session.forget()
-            session.doubt = doubt if doubt.adding else session.doubt
+            session.broken_off(commit)
             yield Pause(_as_unknown(error), attempt)
         else:
-            _answered(session, doubt)
+            _answered(session, commit)
             return epoch
     raise AssertionError("unreachable: the tries have no end but the driver's")
 
 
-def _answered(session: Session, doubt: Doubt) -> None:
-    if session.doubt is doubt:
+def _answered(session: Session, commit: Commit) -> None:
+    if session.doubt is commit:
         session.doubt = None
 
 
@@ -224,14 +235,13 @@ def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | 
     # A repeated call after an unknown outcome is the same commit again: taken once by its key, never doubled.
     doubt = session.doubt
     if doubt is None or doubt.adding != messages:
-        session.doubt = None
         return None
     try:
         session.epoch = yield from _committed(session, doubt)
     except ConflictError:
         return None
     session.forget()
-    return doubt.commit.change
+    return doubt.change
 
 
 def _uncut(session: Session, _: Moment) -> Flow[Window]:
@@ -279,5 +289,8 @@ def _at_once(draft: Draft) -> Flow[Draft]:
 
 
 def _common_prefix(window: Window, messages: tuple[Message, ...]) -> int:
-    pairs = enumerate(zip(window.entries, messages, strict=False))
-    return next((at for at, (entry, message) in pairs if entry.message != message), min(len(window), len(messages)))
+    if not messages or not window.entries:
+        return 0
+    same = 1 if repeats_system(window, messages[0]) else 0  # R2: by its text
+    pairs = zip(window.entries[same:], messages[same:], strict=False)
+    return same + sum(1 for _ in takewhile(lambda pair: pair[0].message == pair[1], pairs))

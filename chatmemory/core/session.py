@@ -26,12 +26,21 @@ class Load:
 
 @frozen
 class Commit:
-    """Asks the store to commit; answered with the epoch. `before` and `after` are the windows around the change."""
+    """Asks the store to commit; answered with the epoch.
+
+    Attributes:
+        change: What is committed.
+        expected: What it was planned on.
+        before: The window before it.
+        after: The window after it.
+        adding: The messages that were given, where the operation is an add.
+    """
 
     change: Change
     expected: Stamp
     before: Window
     after: Window
+    adding: tuple[Message, ...] = ()
 
 
 @frozen
@@ -90,14 +99,6 @@ class Moment:
     key: str
 
 
-@frozen
-class Doubt:
-    """A commit whose outcome is not known, and the messages that it was adding."""
-
-    adding: tuple[Message, ...]
-    commit: Commit
-
-
 _UNKNOWN: Final = object()
 
 
@@ -109,18 +110,26 @@ class Session:
         settings: How it keeps its window.
         window: The window as of the last operation; None before the first, and where it must be loaded again.
         epoch: The conversation's epoch; None where it is not stored yet.
-        doubt: A commit that may or may not be stored.
+        doubt: An add whose commit may or may not be stored. It lasts until the store answers it, or until something
+            else is added, set or cleared; looking and loading do not end it.
     """
 
     settings: Settings
     window: Window | None = None
     epoch: str | None = None
-    doubt: Doubt | None = None
+    doubt: Commit | None = None
     _meter: Any = field(default=_UNKNOWN, init=False)
 
     def forget(self) -> None:
         """Load again at the next operation."""
         self.window = None
+
+    def broken_off(self, request: Request | None) -> None:
+        """Take note that nobody waited for the answer to `request`: what it did is not known."""
+        if isinstance(request, Commit | Delete):
+            self.forget()
+        if isinstance(request, Commit) and request.adding:
+            self.doubt = request
 
     @property
     def counter(self) -> str | None:

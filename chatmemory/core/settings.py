@@ -38,10 +38,19 @@ def check_evict_to(value: object) -> None:
 
 @frozen
 class Meter:
-    """What the core knows of a token counter: its name, and what a request costs besides its messages."""
+    """What the core knows of a token counter: its name, and what a request costs besides its messages.
+
+    Raises:
+        InvalidArgumentError: The counter's name is no str, or its overhead no int of 0 or more.
+    """
 
     name: str
     overhead: int
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InvalidArgumentError("counter", f"has a name of type {type(self.name).__name__}; give a str")
+        check_count("counter.overhead", self.overhead, least=0)
 
 
 @frozen(kw_only=True)
@@ -59,6 +68,10 @@ class Settings:
             raise InvalidArgumentError(
                 "strategy", f"is a {type(self.strategy).__name__}; give one such as TokenBudget(8_000)"
             )
+        if self.strategy.requires_llm:
+            raise InvalidArgumentError(
+                "strategy", f"{self.strategy.name!r} needs a summariser, which a memory does not have"
+            )
         if not isinstance(self.guards, Guards):
             raise InvalidArgumentError("guards", f"is a {type(self.guards).__name__}; give Guards(…) or Guards.none()")
         if self.overflow not in _POLICIES:
@@ -75,15 +88,14 @@ class Settings:
         self._check_reserve()
 
     def _check_reserve(self) -> None:
-        limit = self.token_limit
-        if limit is None and self.reserve_tokens:
+        limit, kept_free = self.token_limit, self.reserve_tokens + self.strategy.overhead_tokens
+        if limit is None and kept_free:
             raise InvalidArgumentError(
                 "reserve_tokens", "has no token limit to be taken from; set max_tokens, or leave it out"
             )
-        if limit is not None and self.reserve_tokens >= limit:
+        if limit is not None and kept_free >= limit:
             raise InvalidArgumentError(
-                "reserve_tokens",
-                f"is {self.reserve_tokens}, which leaves nothing of max_tokens={limit}; make it smaller",
+                "reserve_tokens", f"and the strategy keep {kept_free} free of max_tokens={limit}; make it smaller"
             )
 
     @property
@@ -94,7 +106,8 @@ class Settings:
     def policy(self, meter: Meter | None) -> Policy:
         """Return what the window must keep to."""
         limits = self.strategy.limits
-        tokens = None if self.token_limit is None else self.token_limit - self.reserve_tokens
+        kept_free = self.reserve_tokens + self.strategy.overhead_tokens
+        tokens = None if self.token_limit is None else self.token_limit - kept_free
         return Policy(
             limit=Limit(tokens, limits.max_messages),
             guards=self.guards,

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from chatmemory.core.entries import Entry
 from chatmemory.errors import InvalidMessageError
-from chatmemory.formats.call_ids import CallIds
+from chatmemory.formats.call_ids import ids_of
 from chatmemory.formats.context_text import fence
 from chatmemory.formats.linking import OpenCalls
 from chatmemory.formats.listing import check_list
@@ -98,7 +98,7 @@ def to_openai_message(message: Message) -> WireMessage:
 
 def _linked(messages: Iterable[Message | Entry]) -> list[_Exchange]:
     exchanges: list[_Exchange] = []
-    open_calls, ids = OpenCalls(), CallIds()
+    open_calls = OpenCalls()
     for at, item in enumerate(messages):
         message = _message(item, at)
         if isinstance(message, ToolMessage):
@@ -106,7 +106,7 @@ def _linked(messages: Iterable[Message | Entry]) -> list[_Exchange]:
             exchanges[owner].results.append((position, message))
         else:
             open_calls.made(len(exchanges), (call.id for call in message.tool_calls))
-            exchanges.append(_Exchange(message, ids.of(message.tool_calls)))
+            exchanges.append(_Exchange(message, ids_of(message.tool_calls)))
     return exchanges
 
 

@@ -5,10 +5,16 @@ Decides: when the bound is enough, the default counter, and what a counter may a
 
 from __future__ import annotations
 
+from typing import Final
+
 from chatmemory.core.admission import AtLeast, Counted
+from chatmemory.core.settings import Meter
 from chatmemory.errors import InvalidArgumentError
 from chatmemory.messages import Message
 from chatmemory.tokens.protocol import TokenCounter
+
+DEFAULT_METER: Final = Meter("tiktoken:o200k_base:1", 3)
+"""Name and overhead of the default counter, known before it is made: looking at a window needs no tokenizer's file."""
 
 
 def default_counter() -> TokenCounter:
@@ -47,12 +53,20 @@ def count_message(counter: TokenCounter | None, message: Message, ceiling: int |
     """
     if counter is None:
         return None
-    bound = getattr(counter, "at_least", None)
-    if ceiling is not None and bound is not None:
-        least = bound(message)
-        if least > ceiling:
-            return AtLeast(least)
-    tokens: object = counter.count(message)
+    try:
+        at_least = getattr(counter, "at_least", None)
+        if ceiling is not None and at_least is not None:
+            least = _checked(counter, "at_least", at_least(message))
+            if least > ceiling:
+                return AtLeast(least)
+        return _checked(counter, "count", counter.count(message))
+    except Exception as error:
+        error.add_note(f"the counter {counter.name!r} failed on a {message.role} message; nothing changed")
+        raise
+
+
+def _checked(counter: TokenCounter, method: str, tokens: object) -> int:
     if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
-        raise InvalidArgumentError("counter", f"{counter.name!r} counted {tokens!r}; it must give an int of 0 or more")
+        problem = f"{counter.name!r} gave {tokens!r} from {method}(); it must give an int of 0 or more"
+        raise InvalidArgumentError("counter", problem)
     return tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -21,7 +22,11 @@ from chatmemory import (
     UserMessage,
     Window,
 )
+from chatmemory.core.session import Pause
+from chatmemory.core.settings import Meter
+from chatmemory.memory import _pause
 from chatmemory.stores import ChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore
+from chatmemory.tokens.counting import DEFAULT_METER, default_counter
 from tests.conversations import SizeCounter
 from tests.memory.conftest import Api, Place
 from tests.memory.watched_store import WatchedStore
@@ -87,13 +92,14 @@ def test_a_load_that_fails(api: Api, memory: ChatMemory, watched: WatchedStore, 
 
 
 def test_a_refresh_that_fails(memory: ChatMemory, watched: WatchedStore) -> None:
-    """After a refresh that failed, the next operation loads; nothing stale is shown as if it were fresh."""
+    """R11: after a refresh that failed, the window is as it was."""
+    before = memory.messages()
     watched.failing["load"] = StoreError("the server is away")
-    for use in (memory.refresh, memory.messages):
-        with pytest.raises(StoreError):
-            use()
+    with pytest.raises(StoreError):
+        memory.refresh()
+    assert before == memory.messages()
     watched.failing.clear()
-    assert 2 == len(memory.messages())
+    assert before == memory.refresh().messages()
 
 
 def test_a_delete_that_fails(memory: ChatMemory, watched: WatchedStore) -> None:
@@ -127,11 +133,11 @@ def test_an_unknown_outcome(memory: ChatMemory, watched: WatchedStore) -> None:
     """A commit that is stored though its answer was lost: the add tries again by its key, and is there once."""
     lost = [StoreError("connection lost", outcome_unknown=True)]
 
-    class Once(dict[str, Exception]):
+    class Once(dict[str, BaseException]):
         def __contains__(self, name: object) -> bool:
             return name == "commit" and bool(lost)
 
-        def __getitem__(self, name: str) -> Exception:
+        def __getitem__(self, name: str) -> BaseException:
             return lost.pop()
 
     watched.failing_after = Once()
@@ -268,3 +274,28 @@ def test_a_closed_store(api: Api, make: Callable[[], ChatMemoryStore], use: Call
     with pytest.raises(StoreError, match="closed"):
         use(memory)
     assert [UserMessage("u")] == memory.messages()
+
+
+def test_a_commit_that_was_broken_off(api: Api) -> None:
+    """Where an add is interrupted after its commit arrived, the same add again does not double it."""
+    watched = WatchedStore()
+    memory = api.message_window("c", max_messages=9, store=watched)
+    memory.add(UserMessage("one"))
+    watched.failing_after["commit"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        memory.add(UserMessage("two"))
+    watched.failing_after.clear()
+    memory.add(UserMessage("two"))
+    assert ["one", "two"] == [message.text for message in memory.messages()]
+
+
+def test_a_writer_may_wait_for_very_many_tries() -> None:
+    """However often a store was asked, the next pause can be computed, and is short."""
+    _pause(Pause(StoreError("away"), 5_000), time.monotonic() + 60)
+
+
+@pytest.mark.usefixtures("rank_files")
+def test_the_default_counter_is_what_its_meter_says() -> None:
+    """Name and overhead that are known before the default counter is made are its own."""
+    counter = default_counter()
+    assert Meter(counter.name, counter.overhead) == DEFAULT_METER

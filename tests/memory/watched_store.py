@@ -29,7 +29,7 @@ class WatchedStore:
     conflict_timeout_seconds: float = 30
     calls: list[str] = field(factory=list, init=False)
     failing: dict[str, Exception] = field(factory=dict, init=False)
-    failing_after: dict[str, Exception] = field(factory=dict, init=False)
+    failing_after: dict[str, BaseException] = field(factory=dict, init=False)
 
     @contextmanager
     def _asked(self, name: str) -> Iterator[None]:

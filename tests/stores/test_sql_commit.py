@@ -109,7 +109,7 @@ def test_a_commit_that_failed_once_is_settled(
     """Where a COMMIT fails and the database is still there, the change is there once, and nobody hears of it."""
     model = ConversationModel()
     with SqlChatMemoryStore(engine) as store:
-        store.delete("c")  # makes the tables
+        ConversationModel().write(store, "another", *numbered(1))  # makes the tables
         if not is_new:
             model.write(store, "c", *numbered(3))
         trouble.statement, trouble.times, trouble.runs_first = "COMMIT", 1, runs_first
@@ -137,7 +137,7 @@ def test_an_outcome_stays_unknown_where_the_second_try_cannot_begin(engine: Engi
     """A database that fails at the COMMIT and then cannot even be read leaves the outcome unknown."""
     model = ConversationModel()
     with SqlChatMemoryStore(engine) as store:
-        store.delete("c")  # makes the tables
+        ConversationModel().write(store, "another", *numbered(1))  # makes the tables
         change = model.adding(UserMessage("once"))
         trouble.statement, trouble.times, trouble.runs_first, trouble.stays = "COMMIT", 1, True, True
         with pytest.raises(StoreError) as caught:
