@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chatmemory.core.entries import Change, Entry, Limit, Refusal, Removal
+from chatmemory.core.entries import About, Change, Entry, Limit, Refusal, Removal
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import Limits, Plan
 from chatmemory.core.window import Window
@@ -16,6 +16,7 @@ from chatmemory.errors import (
     InvalidArgumentError,
     InvalidMessageError,
     NotInHistoryError,
+    OwnershipError,
     StoreError,
     TokenizerUnavailableError,
     UnsupportedSchemaError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from chatmemory.tokens import TiktokenCounter
 
 __all__ = [
+    "About",
     "ApproximateCounter",
     "AssistantMessage",
     "AudioPart",
@@ -68,6 +70,7 @@ __all__ = [
     "MessageWindowChatMemory",
     "NotInHistoryError",
     "OpaquePart",
+    "OwnershipError",
     "Plan",
     "ReasoningPart",
     "Refusal",

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from chatmemory.core.entries import About
 from chatmemory.errors import CorruptedConversationError, InvalidMessageError
-from chatmemory.frozen_json import dump_json
+from chatmemory.frozen_json import FrozenJson, dump_json
 from chatmemory.messages import (
     AssistantMessage,
     AudioPart,
@@ -67,6 +68,28 @@ def encode_message(message: Message) -> str:
     if extra := message.extra:
         fields["extra"] = extra
     return _hold_surrogates_apart(dump_json(fields))
+
+
+def encode_about(about: About) -> str | None:
+    """Return title and meta as stored text; None where there is neither."""
+    fields: _Fields = {"v": PAYLOAD_VERSION}
+    _put(fields, "title", about.title)
+    if meta := about.meta:
+        fields["meta"] = meta
+    return _hold_surrogates_apart(dump_json(fields)) if len(fields) > 1 else None
+
+
+def decode_about(owner: str | None, text: str | None) -> About:
+    """Return what `encode_about` was given, and the owner with it.
+
+    Raises:
+        CorruptedConversationError: The text is not what this library writes.
+    """
+    fields = {} if text is None else _object(_parse(text), "the text")
+    title, meta = fields.get("title"), fields.get("meta", {})
+    if not isinstance(title, str | None) or not isinstance(meta, dict):
+        raise CorruptedConversationError("the text holds a value that this library does not write")
+    return About(owner, title, FrozenJson(dump_json(meta)))
 
 
 def decode_message(text: str) -> Message:

@@ -85,6 +85,10 @@ def _overflow(what: str, needed: int, allowed: int, measure: str) -> WindowOverf
     return WindowOverflowError(what, needed=needed, allowed=allowed, measure=measure)
 
 
+class OwnershipError(ChatMemoryError):
+    """The conversation is another owner's, or nobody's; nothing was read into the memory, and nothing changed."""
+
+
 class IllegalPlanError(ChatMemoryError):
     """A strategy's plan breaks a rule of the window; nothing changed.
 
@@ -111,11 +115,14 @@ class StoreError(ChatMemoryError):
     Attributes:
         outcome_unknown: True where the store went away in the middle of a commit and did not come
             back, so that nobody knows yet whether the change is there (R11).
+        transient: True where the same call may succeed in a moment: a deadlock, a busy file, a server that restarts.
+            Memories try again by themselves, for `conflict_timeout_seconds` of their store.
     """
 
-    def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
+    def __init__(self, message: str, *, outcome_unknown: bool = False, transient: bool = False) -> None:
         super().__init__(message)
         self.outcome_unknown = outcome_unknown
+        self.transient = transient
 
 
 class ConflictError(StoreError):

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
 from typing import Any, TypeVar
 
+from chatmemory.checks import check_count
 from chatmemory.core import flow
 from chatmemory.core.admission import Counted
-from chatmemory.core.entries import Change, Entry, EvictionUnit, OverflowPolicy
+from chatmemory.core.entries import About, Change, Entry, EvictionUnit, OverflowPolicy
 from chatmemory.core.eviction import EvictTo
 from chatmemory.core.guards import Guards
 from chatmemory.core.plan import WindowStrategy
@@ -39,7 +40,7 @@ from chatmemory.core.window import Window
 from chatmemory.errors import StoreError
 from chatmemory.formats import check_list, from_openai, is_no_result, parse_message
 from chatmemory.messages import Message, SystemMessage
-from chatmemory.stores.base import ChatMemoryStore, check_conversation_id, check_store
+from chatmemory.stores.base import ChatMemoryStore, check_conversation_id, check_owner, check_store
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
 from chatmemory.strategies import SlidingWindow, TokenBudget
 from chatmemory.tokens import TokenCounter
@@ -91,6 +92,8 @@ class ChatMemory:
         id: Names the conversation in the store. None: a new random one.
         strategy: What leaves when the window is full, such as ``TokenBudget(8_000)``.
         store: Where the conversation is kept. None: in this object only.
+        owner: Whose conversation it is, such as a user's id. Written with the first change; a conversation that is
+            stored as another's, or as nobody's, is then refused. None: nobody's if it is new, and no question asked.
         counter: Counts tokens. None: ``TiktokenCounter("o200k_base")`` where there is a token limit, otherwise nothing
             is counted. It is made by the first operation that needs it.
         guards: What may not leave (R5).
@@ -108,6 +111,7 @@ class ChatMemory:
         *,
         strategy: WindowStrategy,
         store: ChatMemoryStore | None = None,
+        owner: str | None = None,
         counter: TokenCounter | None = None,
         guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
@@ -116,6 +120,7 @@ class ChatMemory:
         if id is not None:
             check_conversation_id(id, field="id")
         self._id = uuid.uuid4().hex if id is None else id
+        check_owner(owner)
         if store is not None:
             check_store(store)
         if counter is not None:
@@ -123,16 +128,18 @@ class ChatMemory:
         self._store: ChatMemoryStore = InMemoryChatMemoryStore() if store is None else store
         self._counter = counter
         settings = Settings(strategy=strategy, guards=guards, overflow=overflow, reserve_tokens=reserve_tokens)
-        self._session = Session(settings)
+        self._session = Session(settings, owner)
         self._lock = RLock()
         self._answers: dict[type, Callable[[Any], Any]] = {
             Count: self._count,
             Commit: self._commit,
             Measure: self._measure,
             Load: lambda _: self._store.load(self._id),
-            Delete: lambda _: self._store.delete(self._id),
-            ReadHistory: lambda page: self._store.history(self._id, after=page.after, limit=page.limit),
-            ReadWindow: lambda asked: self._store.window_at(self._id, asked.version),
+            Delete: lambda asked: self._store.delete(self._id, owner=asked.owner),
+            ReadHistory: lambda page: self._store.history(
+                self._id, after=page.after, limit=page.limit, owner=page.owner
+            ),
+            ReadWindow: lambda asked: self._store.window_at(self._id, asked.version, owner=asked.owner),
         }
 
     @property
@@ -161,6 +168,7 @@ class ChatMemory:
             TokenizerUnavailableError: The default counter's data cannot be had.
             StoreError: The store failed; nothing changed, but where ``outcome_unknown`` says so. Adding the same
                 message again is then safe: it is not doubled, until something else is added.
+            OwnershipError: As for `window`.
         """
         parsed = parse_message(message)
         return self._extend(() if is_no_result(parsed) else (parsed,))  # R13
@@ -215,6 +223,46 @@ class ChatMemory:
             )
             return self._changed(lambda moment: flow.resize(self._session, settings, moment))
 
+    def redact(self, seq: int, text: str = "[redacted]") -> Change:
+        """Destroy what message `seq` says, in the window and in the history; `text` is there instead.
+
+        The role stays, and the ids and names by which tool calls and results find each other. The entry is marked
+        (``entry.redacted``). Other objects for this conversation show the old text until they load again.
+
+        Raises:
+            NotInHistoryError: The conversation has no such entry.
+            InvalidArgumentError: `seq` is no positive int.
+            InvalidMessageError: `text` is no str.
+            WindowOverflowError: The text does not fit beside what must stay, and ``overflow="raise"``.
+            StoreError: As for `add`.
+            OwnershipError: As for `window`.
+        """
+        check_count("seq", seq)
+        return self._changed(lambda moment: flow.redact(self._session, seq, text, moment))
+
+    def describe(self, *, title: str | None = None, meta: Mapping[str, Any] | None = None) -> Change:
+        """Give the conversation a title, and a small JSON object of the application's own, for listings.
+
+        Args:
+            title: Up to 255 characters; ``""``: none. None leaves it as it is.
+            meta: Up to 8,192 characters of JSON, in place of the former one. None leaves it as it is.
+
+        Raises:
+            InvalidArgumentError: The title or meta is wrong.
+            StoreError: As for `add`.
+            OwnershipError: As for `window`.
+        """
+        return self._changed(lambda moment: flow.describe(self._session, title, meta, moment))
+
+    def about(self) -> About:
+        """Return owner, title and meta, as of this object's last operation that loaded or wrote.
+
+        Raises:
+            StoreError: As for `window`.
+            OwnershipError: As for `window`.
+        """
+        return self._run(flow.about(self._session, self._moment()))
+
     def refresh(self) -> Window:
         """Load the window again, with what other writers added, and return it.
 
@@ -251,6 +299,7 @@ class ChatMemory:
             StoreError: The window is not loaded yet, and the store failed.
             WindowOverflowError: A stored system message is alone over the limit (but with ``keep``); `resize` or
                 `clear` is the remedy.
+            OwnershipError: The stored conversation is not `owner`'s.
         """
         with self._lock:
             window = self._session.window
@@ -263,7 +312,7 @@ class ChatMemory:
             InvalidArgumentError: `after` is negative, or `limit` is no positive int.
             StoreError: The store failed.
         """
-        return self._run(flow.history(after, limit))
+        return self._run(flow.history(self._session, after, limit))
 
     def window_at(self, version: int) -> Window:
         """Return the window as `messages` showed it at `version`.
@@ -359,6 +408,7 @@ class TokenWindowChatMemory(ChatMemory):
         evict_to: EvictTo = None,
         unit: EvictionUnit = "message",
         store: ChatMemoryStore | None = None,
+        owner: str | None = None,
         counter: TokenCounter | None = None,
         guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
@@ -368,6 +418,7 @@ class TokenWindowChatMemory(ChatMemory):
             id,
             strategy=TokenBudget(max_tokens, evict_to=evict_to, unit=unit),
             store=store,
+            owner=owner,
             counter=counter,
             guards=guards,
             overflow=overflow,
@@ -387,6 +438,7 @@ class MessageWindowChatMemory(ChatMemory):
         evict_to: EvictTo = None,
         unit: EvictionUnit = "message",
         store: ChatMemoryStore | None = None,
+        owner: str | None = None,
         counter: TokenCounter | None = None,
         guards: Guards = Guards(),
         overflow: OverflowPolicy = "evict",
@@ -396,6 +448,7 @@ class MessageWindowChatMemory(ChatMemory):
             id,
             strategy=SlidingWindow(max_messages, max_tokens=max_tokens, evict_to=evict_to, unit=unit),
             store=store,
+            owner=owner,
             counter=counter,
             guards=guards,
             overflow=overflow,

@@ -10,8 +10,20 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from sqlalchemy import BigInteger, Column, MetaData, String, Table, Text, insert, literal_column, select
-from sqlalchemy.dialects.mysql import LONGTEXT
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    insert,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import Executable
@@ -46,6 +58,7 @@ def _exact_on_mysql(kind: ExactString, compiler: Any, **_: Any) -> str:
 _ID: Final = ExactString(MAX_ID_LENGTH)
 _KEY: Final = ExactString(64)
 _LONG_TEXT: Final = Text().with_variant(LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+_LONG_BYTES: Final = LargeBinary().with_variant(LONGBLOB(), "mysql", "mariadb")
 _ON_MYSQL: Final[dict[str, Any]] = {
     f"{dialect}_{key}": value
     for dialect in ("mysql", "mariadb")
@@ -61,6 +74,11 @@ def _text(name: str, kind: Any = _LONG_TEXT, *, key: bool = False, null: bool = 
     return Column(name, kind, primary_key=key, nullable=null)
 
 
+def _sealing() -> tuple[Column[Any], ...]:
+    return Column("sealed", _LONG_BYTES, nullable=True), _text("key_id", _KEY, null=True)
+
+
+# `payload` or `about` is text; where the store has a codec, `sealed` is what the codec made of it, under `key_id`.
 # `size` is how many entries the window has, so that a row of `messages` that is missing is noticed.
 conversations: Final = Table(
     "conversations",
@@ -74,6 +92,10 @@ conversations: Final = Table(
     _number("size"),
     _number("created_at"),
     _number("updated_at"),
+    _text("owner", _ID, null=True),
+    _text("about", null=True),
+    *_sealing(),
+    UniqueConstraint("owner", "id", name="conversations_of_owner"),  # an index that CREATE TABLE makes everywhere
     **_ON_MYSQL,
 )
 
@@ -86,13 +108,15 @@ messages: Final = Table(
     _number("origin_seq", null=True),
     _number("call_seq", null=True),
     _text("role", _KEY),
-    _text("payload"),
+    _text("payload", null=True),
+    *_sealing(),
     _number("tokens", null=True),
     _text("counter", null=True),
     _number("added_at"),
     _number("added_version"),
     _number("removed_version", null=True),
     _text("removed_reason", _KEY, null=True),
+    _number("redacted_version", null=True),
     **_ON_MYSQL,
 )
 

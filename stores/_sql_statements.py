@@ -1,29 +1,22 @@
-"""Every statement of the SQL stores, built once at import, and rows ↔ entries. Pure: no connection, no clock.
+"""Every statement of the SQL stores, built once at import and reused. Pure: no connection, no clock, no row.
 
-Decides: what is read and written, and what a row must be to be an entry. Each statement names its conversation. A
-window is a range of the primary key and a few keys; `OR` over seqs never appears, since SQLite would scan for it.
+Decides: what is read and written. Each statement names its conversation, but for listings. A window is a range of the
+primary key and a few keys; `OR` over seqs never appears, since SQLite would scan for it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
-from sys import intern
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, bindparam, delete, insert, or_, select, update
+from sqlalchemy import BigInteger, BindParameter, Delete, Update, bindparam, delete, insert, or_, select, update
 from sqlalchemy.sql import Executable
 
-from chatmemory.codec import decode_message, encode_message
-from chatmemory.core.entries import Change, Entry, Extent, Kind, Reason, Snapshot
-from chatmemory.errors import CorruptedConversationError
-from chatmemory.frozen_json import dump_json
-from chatmemory.messages import Message
+from chatmemory.core.entries import Change
 from chatmemory.stores._sql_schema import changes, conversations, messages
-from chatmemory.stores.base import ConversationInfo
+from chatmemory.stores.base import Page
 
 Row = tuple[Any, ...]
 Values = dict[str, Any]
@@ -32,25 +25,23 @@ LARGEST: Final = 2**63 - 1
 """What a column of whole numbers holds."""
 
 _KEYS_AT_ONCE: Final = 512
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_KINDS: Final[dict[object, Kind]] = {kind: kind for kind in get_args(Kind)}
-_REASONS: Final[dict[object, Reason | None]] = {None: None, **{reason: reason for reason in get_args(Reason)}}
 
 # Names of parameters are unlike those of columns, or an UPDATE would take them for values to set.
 _c, _m, _h = conversations.c, messages.c, changes.c
 _ID: Final[BindParameter[str]] = bindparam("p_id")
 _VERSION: Final[BindParameter[int]] = bindparam("p_version")
 _ENTRY: Final = (
-    _m.seq, _m.kind, _m.origin_seq, _m.call_seq, _m.role, _m.payload, _m.tokens, _m.counter,
-    _m.added_at, _m.added_version, _m.removed_version, _m.removed_reason,
+    _m.seq, _m.kind, _m.origin_seq, _m.call_seq, _m.role, _m.payload, _m.sealed, _m.key_id, _m.tokens, _m.counter,
+    _m.added_at, _m.added_version, _m.removed_version, _m.removed_reason, _m.redacted_version,
 )  # fmt: skip
 _OURS: Final = select(*_ENTRY).where(_m.conversation_id == _ID)
 _WAS_IN: Final = (_m.added_version <= _VERSION, or_(_m.removed_version.is_(None), _m.removed_version > _VERSION))
 
-READ_CONVERSATION: Final = select(_c.epoch, _c.version, _c.next_seq, _c.first_seq, _c.kept_seqs, _c.size).where(
-    _c.id == _ID
-)
+_ABOUT: Final = (_c.owner, _c.about, _c.sealed, _c.key_id)
+READ_CONVERSATION: Final = select(
+    _c.epoch, _c.version, _c.next_seq, _c.first_seq, _c.kept_seqs, _c.size, *_ABOUT
+).where(_c.id == _ID)
+READ_OWNER: Final = select(_c.owner).where(_c.id == _ID)
 READ_STATE: Final = select(_c.epoch, _c.version).where(_c.id == _ID)
 READ_CHANGE: Final = select(_h.first_seq, _h.last_seq, _h.kept_seqs).where(
     _h.conversation_id == _ID, _h.version == _VERSION
@@ -61,11 +52,8 @@ READ_TAIL_AT: Final = _OURS.where(_m.seq >= bindparam("p_first"), _m.seq <= bind
     _m.seq
 )
 READ_HISTORY: Final = _OURS.where(_m.seq > bindparam("p_after")).order_by(_m.seq).limit(bindparam("p_limit"))
-LIST_CONVERSATIONS: Final = (
-    select(_c.id, _c.version, _c.created_at, _c.updated_at)
-    .where(_c.id > bindparam("p_after"))
-    .order_by(_c.id)
-    .limit(bindparam("p_limit"))
+READ_IDLE: Final = (
+    select(_c.id).where(_c.updated_at < bindparam("p_before")).order_by(_c.id).limit(bindparam("p_limit"))
 )
 
 ADD_CONVERSATION: Final = insert(conversations)
@@ -81,20 +69,54 @@ ADVANCE: Final = (
         updated_at=bindparam("p_at"),
     )
 )
+DESCRIBE: Final = (
+    update(conversations)
+    .where(_c.id == _ID)
+    .values(
+        owner=bindparam("p_owner"), about=bindparam("p_about"), sealed=bindparam("p_sealed"), key_id=bindparam("p_key")
+    )
+)
 ADD_ENTRY: Final = insert(messages)
 ADD_CHANGE: Final = insert(changes)
-ERASE: Final = tuple(
-    delete(table).where(column == _ID)
-    for table, column in ((messages, _m.conversation_id), (changes, _h.conversation_id), (conversations, _c.id))
+REDACT: Final = (
+    update(messages)
+    .where(_m.conversation_id == _ID, _m.seq == bindparam("p_seq"))
+    .values(
+        payload=bindparam("p_payload"),
+        sealed=bindparam("p_sealed"),
+        key_id=bindparam("p_key"),
+        tokens=bindparam("p_tokens"),
+        counter=bindparam("p_counter"),
+        redacted_version=_VERSION,
+    )
 )
-"""The conversation's own row comes last: how many rows that erased tells whether there was one."""
+FORGET_CHANGES: Final = delete(changes).where(_h.conversation_id == _ID, _h.version < _VERSION)
+ERASE: Final = delete(conversations).where(_c.id == _ID)
+ERASE_OWNED: Final = ERASE.where(_c.owner == bindparam("p_owner"))
+ERASE_IDLE: Final = ERASE.where(_c.updated_at < bindparam("p_before"))
+"""The conversation's own row goes first: it tells whether there is one, and it is what every writer locks first."""
+
+ERASE_REST: Final = (
+    delete(messages).where(_m.conversation_id == _ID),
+    delete(changes).where(_h.conversation_id == _ID),
+)
 
 _MARK: Final = (
     update(messages)
     .where(_m.conversation_id == _ID, _m.removed_version.is_(None))
     .values(removed_version=_VERSION, removed_reason=bindparam("p_reason"))
 )
-_MARK_RANGE: Final = _MARK.where(_m.seq >= bindparam("p_first"), _m.seq <= bindparam("p_last"))
+_DROP: Final = delete(messages).where(_m.conversation_id == _ID, _m.removed_version.is_(None))
+
+
+@cache
+def _in_range(statement: Update | Delete) -> Executable:
+    return statement.where(_m.seq >= bindparam("p_first"), _m.seq <= bindparam("p_last"))
+
+
+@cache
+def _of_keys(statement: Update | Delete, size: int) -> Executable:
+    return statement.where(_keys(size))
 
 
 @cache
@@ -110,11 +132,6 @@ def _read_keys(size: int) -> Executable:
 @cache
 def _read_keys_at(size: int) -> Executable:
     return _OURS.where(_keys(size), *_WAS_IN).order_by(_m.seq)
-
-
-@cache
-def _mark_keys(size: int) -> Executable:
-    return _MARK.where(_keys(size))
 
 
 def _key_values(seqs: Sequence[int]) -> Iterator[tuple[int, Values]]:
@@ -141,174 +158,62 @@ def marking(conversation_id: str, change: Change) -> Iterator[tuple[Executable, 
     """Yield the statements that mark what left, and how many rows each must find: one a reason, however many leave."""
     left = sorted((removal.reason, removal.seq) for removal in change.removed if removal.entered < change.version)
     for reason, group in groupby(left, key=lambda pair: pair[0]):
-        seqs = [seq for _, seq in group]
         values: Values = {"p_id": conversation_id, "p_version": change.version, "p_reason": reason}
-        if seqs[-1] - seqs[0] == len(seqs) - 1:
-            yield _MARK_RANGE, values | {"p_first": seqs[0], "p_last": seqs[-1]}, len(seqs)
-        else:
-            for size, keys in _key_values(seqs):
-                yield _mark_keys(size), values | keys, len(set(keys.values()))
+        yield from _hitting(_MARK, values, [seq for _, seq in group])
 
 
-def conversation_values(conversation_id: str, change: Change, epoch: str) -> Values:
-    """Return the row of a new conversation."""
-    at = microseconds(change.at)
-    return {
-        "id": conversation_id,
-        "epoch": epoch,
-        "version": change.version,
-        "next_seq": change.next_seq,
-        "first_seq": change.extent.first_seq,
-        "kept_seqs": dump_json(change.extent.kept_seqs),
-        "size": _growth(change),
-        "created_at": at,
-        "updated_at": at,
+def dropping(conversation_id: str, change: Change) -> Iterator[tuple[Executable, Values, int]]:
+    """Yield the statements that erase what left, and how many rows each must find."""
+    left = sorted(removal.seq for removal in change.removed if removal.entered < change.version)
+    if left:
+        yield from _hitting(_DROP, {"p_id": conversation_id}, left)
+
+
+def _hitting(
+    statement: Update | Delete, values: Values, seqs: Sequence[int]
+) -> Iterator[tuple[Executable, Values, int]]:
+    if seqs[-1] - seqs[0] == len(seqs) - 1:
+        yield _in_range(statement), values | {"p_first": seqs[0], "p_last": seqs[-1]}, len(seqs)
+        return
+    for size, keys in _key_values(seqs):
+        yield _of_keys(statement, size), values | keys, len(set(keys.values()))
+
+
+def listing(page: Page, since: int | None) -> tuple[Executable, Values]:
+    """Return the statement that reads one page of conversations; `since` is ``page.updated_since`` as stored."""
+    end = _behind(page.prefix)
+    values: Values = {
+        "p_after": page.after,
+        "p_from": page.prefix,
+        "p_end": end,
+        "p_owner": page.owner,
+        "p_since": since,
+        "p_limit": min(page.limit, LARGEST),
     }
+    asked = tuple(name for name in ("p_end", "p_owner", "p_since") if values[name] is not None)
+    statement = _listing(asked)
+    return statement, {name: values[name] for name in ("p_after", "p_from", "p_limit", *asked)}
 
 
-def advance_values(conversation_id: str, change: Change, epoch: str, expected_version: int) -> Values:
-    """Return the values of `ADVANCE`."""
-    return {
-        "p_id": conversation_id,
-        "p_epoch": epoch,
-        "p_expected": expected_version,
-        "p_version": change.version,
-        "p_next": change.next_seq,
-        "p_first": change.extent.first_seq,
-        "p_kept": dump_json(change.extent.kept_seqs),
-        "p_growth": _growth(change),
-        "p_at": microseconds(change.at),
+@cache
+def _listing(asked: tuple[str, ...]) -> Executable:
+    wanted = {
+        "p_end": _c.id < bindparam("p_end"),
+        "p_owner": _c.owner == bindparam("p_owner"),
+        "p_since": _c.updated_at >= bindparam("p_since"),
     }
+    return (
+        select(_c.id, _c.version, _c.next_seq, _c.size, _c.created_at, _c.updated_at, *_ABOUT)
+        .where(_c.id > bindparam("p_after"), _c.id >= bindparam("p_from"), *(wanted[name] for name in asked))
+        .order_by(_c.id)
+        .limit(bindparam("p_limit"))
+    )
 
 
-def _growth(change: Change) -> int:
-    came = sum(entry.left is None for entry in change.written)
-    return came - sum(removal.entered < change.version for removal in change.removed)
-
-
-def change_values(conversation_id: str, change: Change) -> Values:
-    """Return the row of a change."""
-    return {
-        "conversation_id": conversation_id,
-        "version": change.version,
-        "commit_id": change.commit_id,
-        "at": microseconds(change.at),
-        "first_seq": change.extent.first_seq,
-        "last_seq": change.next_seq - 1,
-        "kept_seqs": dump_json(change.extent.kept_seqs),
-        "refusals": dump_json([[refusal.seq, refusal.guards] for refusal in change.refused]),
-    }
-
-
-def entry_values(conversation_id: str, entry: Entry) -> Values:
-    """Return the row of an entry."""
-    return {
-        "conversation_id": conversation_id,
-        "seq": entry.seq,
-        "kind": entry.kind,
-        "origin_seq": entry.origin_seq,
-        "call_seq": entry.call_seq,
-        "role": entry.message.role,
-        "payload": encode_message(entry.message),
-        "tokens": entry.tokens,
-        "counter": entry.counter,
-        "added_at": microseconds(entry.added_at),
-        "added_version": entry.entered,
-        "removed_version": entry.left,
-        "removed_reason": entry.reason,
-    }
-
-
-def entries_of(conversation_id: str, rows: Iterable[Row]) -> list[Entry]:
-    """Return rows of `messages` as entries.
-
-    Raises:
-        CorruptedConversationError: A row is not what this library writes.
-    """
-    return [_entry_of(conversation_id, row) for row in rows]
-
-
-def _entry_of(conversation_id: str, row: Row) -> Entry:
-    seq, kind, origin, call, role, payload, tokens, counter, at, entered, left, reason = row
-    try:
-        _check_numbers(seq, at, entered)
-        _check_numbers(*(number for number in (origin, call, tokens, left) if number is not None))
-        name = counter if counter is None else intern(counter)
-        message = _message_of(payload, role)
-        return Entry(
-            seq, message, tokens, name, _KINDS[kind], origin, call, moment(at), entered, left, _REASONS[reason]
-        )
-    except CorruptedConversationError as error:
-        problem = str(error)
-    except (ValueError, TypeError, LookupError, OverflowError):
-        problem = "the row holds a value that this library does not write; restore it from a backup"
-    raise CorruptedConversationError(f"conversation {conversation_id!r}, entry {seq!r}: {problem}")
-
-
-def _message_of(payload: str, role: str) -> Message:
-    message = decode_message(payload)
-    if message.role != role:
-        raise ValueError("the row's role is not its message's")
-    return message
-
-
-def _check_numbers(*values: object) -> None:
-    for value in values:
-        if type(value) is not int:
-            raise TypeError("the row holds no int where one belongs")
-
-
-def snapshot_of(conversation_id: str, state: Row, rows: Sequence[Row]) -> Snapshot:
-    """Return a row of `READ_CONVERSATION`, and the rows of its window, as what a memory loads.
-
-    Raises:
-        CorruptedConversationError: A row is not what this library writes, or is missing.
-    """
-    epoch, version, next_seq, first_seq, kept_seqs, size = state
-    extent = extent_of(conversation_id, first_seq, kept_seqs, version, next_seq)
-    if len(rows) != size:
-        raise CorruptedConversationError(
-            f"conversation {conversation_id!r}: its window has {len(rows)} entries and should have {size}; "
-            f"restore its rows from a backup"
-        )
-    return Snapshot(epoch, version, next_seq, extent, tuple(entries_of(conversation_id, rows)))
-
-
-def extent_of(conversation_id: str, first_seq: Any, kept_seqs: Any, *numbers: Any) -> Extent:
-    """Return where a window lies; `numbers` are the row's other whole numbers, which are checked as well.
-
-    Raises:
-        CorruptedConversationError: The row is not what this library writes.
-    """
-    try:
-        kept = json.loads(kept_seqs)
-        _check_numbers(first_seq, *numbers, *kept)
-        return Extent(first_seq, tuple(kept))
-    except (ValueError, TypeError, RecursionError):
-        problem = "its version, or where its window lies, cannot be read; restore its row from a backup"
-    raise CorruptedConversationError(f"conversation {conversation_id!r}: {problem}")
-
-
-def info_of(row: Row) -> ConversationInfo:
-    """Return a row of `LIST_CONVERSATIONS` as it is shown.
-
-    Raises:
-        CorruptedConversationError: The row is not what this library writes.
-    """
-    conversation_id, version, created, updated = row
-    try:
-        _check_numbers(version, created, updated)
-        return ConversationInfo(conversation_id, version, moment(created), moment(updated))
-    except (TypeError, OverflowError):
-        problem = "its version or its times cannot be read; restore its row from a backup"
-    raise CorruptedConversationError(f"conversation {conversation_id!r}: {problem}")
-
-
-def microseconds(at: datetime) -> int:
-    """Return whole microseconds since 1970 in UTC: exact, and the same number on every database."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def moment(stored: int) -> datetime:
-    """Return the time that `microseconds` made `stored` from."""
-    return _EPOCH + timedelta(microseconds=stored)
+def _behind(prefix: str) -> str | None:
+    """Return the least text, by code points, that is greater than all that begin with `prefix`; None: there is none."""
+    stem = prefix.rstrip("\U0010ffff")
+    if not stem:
+        return None
+    behind = chr(ord(stem[-1]) + 1)
+    return stem[:-1] + ("\ue000" if behind == "\ud800" else behind)  # no id holds a surrogate

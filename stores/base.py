@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final, Literal, Protocol, Self, get_args, runtime_checkable
 
 from attrs import frozen
 
-from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
+from chatmemory.checks import check_count
+from chatmemory.core.entries import About, Change, Entry, Snapshot, Stamp
 from chatmemory.errors import InvalidArgumentError
+
+Retain = Literal["history", "window"]
+"""What a store keeps of entries that have left the window: everything, or nothing."""
 
 MAX_ID_LENGTH: Final = 255
 """Characters of a conversation's id."""
@@ -43,12 +47,18 @@ class ConversationInfo:
     Attributes:
         id: The conversation's id.
         version: Its newest version.
+        about: Owner, title and meta.
+        window_size: How many messages are in its window.
+        history_size: How many were ever added.
         created_at: When its first message was added (UTC).
         updated_at: When its newest change was made (UTC).
     """
 
     id: str
     version: int
+    about: About
+    window_size: int
+    history_size: int
     created_at: datetime
     updated_at: datetime
 
@@ -58,7 +68,10 @@ class ChatMemoryStore(Protocol):
     """Keeps conversations: their windows, their histories and their changes.
 
     Every method is safe to call from several threads, and several processes may use one database. Ids are compared
-    exactly: case, accents, trailing spaces. Every method raises `StoreError` where the store is closed or unavailable.
+    exactly: case, accents, trailing spaces. Every method raises `StoreError` where the store is closed or unavailable,
+    with ``transient=True`` where the same call may succeed in a moment; memories then try again, stores do not.
+
+    Where `owner` is given, a conversation that is another's or nobody's is answered as one that does not exist.
     """
 
     @property
@@ -70,7 +83,7 @@ class ChatMemoryStore(Protocol):
         """Return the time that goes into new entries, in UTC. Nothing is ordered by it."""
         ...
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Read the window, never the history; None where there is no such conversation.
 
         Raises:
@@ -81,10 +94,10 @@ class ChatMemoryStore(Protocol):
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Write one change whole or not at all, and return the conversation's epoch.
 
-        Writes ``change.written``, marks ``change.removed`` that were there before, and records the change; it never
-        rewrites the window. Where ``expected.epoch`` is None, the conversation is made, with a new random epoch. A
-        change that is there already, under its own version with its own ``commit_id``, is not written again: the
-        epoch is returned.
+        Writes ``change.written``, marks ``change.removed`` that were there before, puts ``change.redacted`` where their
+        seqs are has their seqs, and records the change; it never rewrites the window. Where ``expected.epoch`` is None,
+        the conversation is made, with a new random epoch. A change that is there already, under its own version with
+        its own ``commit_id``, is not written again: the epoch is returned.
 
         Raises:
             ConflictError: The conversation's epoch and version are not `expected`.
@@ -92,24 +105,44 @@ class ChatMemoryStore(Protocol):
         """
         ...
 
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Return up to `limit` entries with ``seq > after``, in the window or not, by seq. None: ``[]``."""
         ...
 
-    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+    def window_at(self, conversation_id: str, version: int, *, owner: str | None = None) -> list[Entry]:
         """Return the entries that were in the window at `version`, by seq; the cost does not depend on the history.
+
+        What was redacted since then is redacted here too.
 
         Raises:
             NotInHistoryError: The conversation has no such version. Version 0 is the empty window of any conversation.
         """
         ...
 
-    def delete(self, conversation_id: str) -> bool:
+    def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
         """Erase the conversation, window, history and changes; return whether there was one."""
         ...
 
-    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
-        """Return up to `limit` conversations whose id is greater than `after`, by id (by code points)."""
+    def conversations(
+        self,
+        *,
+        after: str = "",
+        limit: int = 100,
+        prefix: str = "",
+        owner: str | None = None,
+        updated_since: datetime | None = None,
+    ) -> list[ConversationInfo]:
+        """Return up to `limit` conversations whose id is greater than `after`, by id (by code points).
+
+        Args:
+            after: The last id of the page before.
+            limit: How many at most.
+            prefix: Only ids that begin with it.
+            owner: Only conversations of this owner.
+            updated_since: Only those whose newest change was made then or later; any time zone.
+        """
         ...
 
     def close(self) -> None:
@@ -138,6 +171,56 @@ def check_conversation_id(conversation_id: object, *, field: str = "conversation
         raise InvalidArgumentError(field, "holds a NUL character, which not every database can keep; leave it out")
     if not conversation_id.isascii() and any("\ud800" <= character <= "\udfff" for character in conversation_id):
         raise InvalidArgumentError(field, "holds a lone surrogate, which is no character; decode the id properly")
+
+
+@frozen
+class Page:
+    """What a listing is asked for, checked: the arguments of `ChatMemoryStore.conversations`.
+
+    Raises:
+        InvalidArgumentError: `after`, `prefix` or `owner` could not be (the beginning of) an id, `limit` is no positive
+            int, or `updated_since` has no time zone.
+    """
+
+    after: str
+    limit: int
+    prefix: str
+    owner: str | None
+    updated_since: datetime | None
+
+    def __attrs_post_init__(self) -> None:
+        for field in ("after", "prefix"):
+            if getattr(self, field) != "":
+                check_conversation_id(getattr(self, field), field=field)
+        check_owner(self.owner)
+        check_count("limit", self.limit)
+        if self.updated_since is not None:
+            _check_time(self.updated_since)
+
+
+def check_owner(owner: object) -> None:
+    """Refuse what cannot be an owner; None is no question.
+
+    Raises:
+        InvalidArgumentError: It is neither None nor what an id may be.
+    """
+    if owner is not None:
+        check_conversation_id(owner, field="owner")
+
+
+def check_retain(retain: object) -> None:
+    """Refuse what is no `Retain`.
+
+    Raises:
+        InvalidArgumentError: It is another value.
+    """
+    if retain not in get_args(Retain):
+        raise InvalidArgumentError("retain", f"is {retain!r}; use 'history' or 'window'")
+
+
+def _check_time(time: object) -> None:
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise InvalidArgumentError("updated_since", "has no time zone; give a datetime such as datetime.now(UTC)")
 
 
 def check_clock(clock: object) -> None:

@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from heapq import nsmallest
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from attrs import define, field, frozen
-
 from chatmemory.checks import check_count
-from chatmemory.core.entries import Change, Entry, Extent, Snapshot, Stamp
-from chatmemory.errors import ConflictError, NotInHistoryError, StoreError
-from chatmemory.stores.base import ConversationInfo, check_clock, check_conversation_id, utc_now, utc_of
-
-
-@frozen
-class _Recorded:
-    """What is kept of a change, beside its entries: its key, and enough to show the window as it was."""
-
-    commit_id: str
-    next_seq: int
-    extent: Extent
-
-
-@define
-class _Conversation:
-    epoch: str
-    created_at: datetime
-    updated_at: datetime
-    entries: list[Entry] = field(factory=list)
-    changes: list[_Recorded] = field(factory=lambda: [_Recorded("", 1, Extent())])
-
-    @property
-    def version(self) -> int:
-        return len(self.changes) - 1
-
-    def has(self, change: Change) -> bool:
-        return change.version <= self.version and self.changes[change.version].commit_id == change.commit_id
-
-    def range(self, recorded: _Recorded) -> Iterable[Entry]:
-        for seq in recorded.extent.kept_seqs:
-            yield self.entries[seq - 1]
-        yield from self.entries[recorded.extent.first_seq - 1 : recorded.next_seq - 1]
-
-    def take(self, change: Change) -> None:
-        for removal in change.removed:
-            if removal.entered < change.version:
-                entry = self.entries[removal.seq - 1]
-                self.entries[removal.seq - 1] = entry.leaving(removal.left, removal.reason)
-        self.entries.extend(change.written)
-        self.changes.append(_Recorded(change.commit_id, change.next_seq, change.extent))
-        self.updated_at = change.at
+from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
+from chatmemory.errors import NotInHistoryError, StoreError
+from chatmemory.stores._conversation import Conversation, ids_on, shows
+from chatmemory.stores.base import (
+    ConversationInfo,
+    Page,
+    Retain,
+    check_clock,
+    check_conversation_id,
+    check_owner,
+    check_retain,
+    utc_now,
+    utc_of,
+)
 
 
 class InMemoryChatMemoryStore:
@@ -62,14 +31,18 @@ class InMemoryChatMemoryStore:
 
     Args:
         clock: Gives the time that new entries carry; any time zone.
+        retain: ``"window"`` keeps nothing of entries that have left, so that a long conversation takes no more room
+            than its window; `history` and `window_at` then know the newest window only.
     """
 
     conflict_timeout_seconds: float = 30
 
-    def __init__(self, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, *, clock: Callable[[], datetime] = utc_now, retain: Retain = "history") -> None:
         check_clock(clock)
+        check_retain(retain)
         self._clock = clock
-        self._conversations: dict[str, _Conversation] | None = {}
+        self._retain: Retain = retain
+        self._conversations: dict[str, Conversation] | None = {}
         self._lock = Lock()
 
     def now(self) -> datetime:
@@ -80,15 +53,11 @@ class InMemoryChatMemoryStore:
         """
         return utc_of(self._clock)
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Return the window, or None where there is no such conversation."""
         with self._lock:
-            found = self._find(conversation_id)
-            if found is None:
-                return None
-            newest = found.changes[-1]
-            window = tuple(entry for entry in found.range(newest) if entry.left is None)
-            return Snapshot(found.epoch, found.version, newest.next_seq, newest.extent, window)
+            found = self._find(conversation_id, owner)
+            return None if found is None else found.snapshot()
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Keep `change`, and return the conversation's epoch.
@@ -97,26 +66,22 @@ class InMemoryChatMemoryStore:
             ConflictError: The conversation is not as `expected`.
         """
         with self._lock:
-            found = self._find(conversation_id)
-            if found is not None and found.has(change):
-                return found.epoch
-            if expected != (Stamp(found.epoch, found.version) if found is not None else Stamp(None, 0)):
-                raise ConflictError(f"conversation {conversation_id!r} was changed by another writer; load it again")
-            if found is None:
-                found = _Conversation(secrets.token_hex(8), change.at, change.at)
-                self._open()[conversation_id] = found
-            found.take(change)
-            return found.epoch
+            conversation = self._find(conversation_id, None) or Conversation.begun(change.at)
+            conversation.commit(change, expected, self._retain)
+            self._open()[conversation_id] = conversation
+            return conversation.epoch
 
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Return up to `limit` entries with ``seq > after``, by seq."""
         check_count("after", after, least=0)
         check_count("limit", limit, least=1)
         with self._lock:
-            found = self._find(conversation_id)
-            return found.entries[after : after + limit] if found is not None else []
+            found = self._find(conversation_id, owner)
+            return found.history(after, limit) if found is not None else []
 
-    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+    def window_at(self, conversation_id: str, version: int, *, owner: str | None = None) -> list[Entry]:
         """Return the entries that were in the window at `version`, by seq.
 
         Raises:
@@ -124,40 +89,52 @@ class InMemoryChatMemoryStore:
         """
         check_count("version", version, least=None)
         with self._lock:
-            found = self._find(conversation_id)
-            if version < 0 or version > (found.version if found is not None else 0):
+            found = self._find(conversation_id, owner)
+            if found is not None:
+                return found.window_at(version)
+            if version:
                 raise NotInHistoryError(f"conversation {conversation_id!r} has no version {version}")
-            return [] if found is None else [e for e in found.range(found.changes[version]) if _is_in(e, version)]
+            return []
 
-    def delete(self, conversation_id: str) -> bool:
+    def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
         """Forget the conversation, and return whether there was one."""
         with self._lock:
-            check_conversation_id(conversation_id)
-            return self._open().pop(conversation_id, None) is not None
+            if self._find(conversation_id, owner) is None:
+                return False
+            del self._open()[conversation_id]
+            return True
 
-    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
+    def conversations(
+        self,
+        *,
+        after: str = "",
+        limit: int = 100,
+        prefix: str = "",
+        owner: str | None = None,
+        updated_since: datetime | None = None,
+    ) -> list[ConversationInfo]:
         """Return up to `limit` conversations whose id is greater than `after`, by id."""
-        if after != "":
-            check_conversation_id(after, field="after")
-        check_count("limit", limit, least=1)
+        page = Page(after, limit, prefix, owner, updated_since)
         with self._lock:
             kept = self._open()
-            ids = nsmallest(limit, (key for key in kept if key > after))
-            return [ConversationInfo(i, kept[i].version, kept[i].created_at, kept[i].updated_at) for i in ids]
+            ids = nsmallest(limit, (each for each in ids_on(page, kept) if shows(page, kept[each])))
+            return [kept[each].info(each) for each in ids]
 
     def close(self) -> None:
         """Forget everything."""
         with self._lock:
             self._conversations = None
 
-    def _open(self) -> dict[str, _Conversation]:
+    def _open(self) -> dict[str, Conversation]:
         if self._conversations is None:
             raise StoreError("the store is closed; make a new one")
         return self._conversations
 
-    def _find(self, conversation_id: str) -> _Conversation | None:
+    def _find(self, conversation_id: str, owner: str | None) -> Conversation | None:
         check_conversation_id(conversation_id)
-        return self._open().get(conversation_id)
+        check_owner(owner)
+        found = self._open().get(conversation_id)
+        return found if found is not None and found.is_of(owner) else None
 
     def __enter__(self) -> Self:
         return self
@@ -166,7 +143,3 @@ class InMemoryChatMemoryStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _is_in(entry: Entry, version: int) -> bool:
-    return entry.entered <= version and (entry.left is None or entry.left > version)

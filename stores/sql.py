@@ -1,36 +1,42 @@
 """The SQL store: conversations in three tables of any database that SQLAlchemy's engines reach.
 
-Decides: what one operation reads and writes, in which order, in one transaction. Knows no database: what differs stands
-in `_sql_engine`. Keeps R9 (what leaves stays in the history) and R11 (a change is there whole or not at all, and once).
+Decides: which operation is one transaction, and what is checked before it begins. Each is tried once: who called tries
+again what is `transient`. Knows no database: what differs stands in `_sql_engine`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import datetime
-from itertools import chain
+from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
-from uuid import uuid4
 
 from sqlalchemy import URL, Engine
 
 from chatmemory.checks import check_count
 from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
-from chatmemory.errors import (
-    ConflictError,
-    CorruptedConversationError,
-    InvalidArgumentError,
-    NotInHistoryError,
-    StoreError,
-)
+from chatmemory.errors import InvalidArgumentError, NotInHistoryError
+from chatmemory.stores import _sql_operations as operations
+from chatmemory.stores import _sql_rows as rows
 from chatmemory.stores import _sql_statements as statements
 from chatmemory.stores._sql_engine import engine_for
 from chatmemory.stores._sql_schema import make_schema, schema_is_there
+from chatmemory.stores._sql_sealing import PayloadCodec, Seal
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Database, Transaction
-from chatmemory.stores.base import ConversationInfo, check_clock, check_conversation_id, utc_now, utc_of
+from chatmemory.stores.base import (
+    ConversationInfo,
+    Page,
+    Retain,
+    check_clock,
+    check_conversation_id,
+    check_owner,
+    check_retain,
+    utc_now,
+    utc_of,
+)
 
 Result = TypeVar("Result")
 _LONGEST_WAIT_SECONDS = 2_000_000
@@ -51,7 +57,12 @@ class SqlChatMemoryStore:
     Args:
         url_or_engine: ``sqlite:///chat.db``, another SQLAlchemy URL, or a (synchronous) engine.
         clock: Gives the time that new entries carry; any time zone.
-        conflict_timeout_seconds: How long an operation waits for other writers.
+        conflict_timeout_seconds: How long an operation waits for other writers, and for a database that is away.
+        retain: ``"window"`` erases what leaves the window, in the same commit; `history` and `window_at` then know the
+            newest window only. What left before, under ``"history"``, stays.
+        expire_after: The age at which `purge` erases a conversation, counted from its newest change by `clock`.
+        codec: Seals messages, titles and meta before they are stored (encryption at rest). Ids, owners, roles, times,
+            token counts and reasons are not sealed.
 
     Raises:
         InvalidArgumentError: An argument is wrong.
@@ -69,9 +80,17 @@ class SqlChatMemoryStore:
         *,
         clock: Callable[[], datetime] = utc_now,
         conflict_timeout_seconds: float = 30,
+        retain: Retain = "history",
+        expire_after: timedelta | None = None,
+        codec: PayloadCodec | None = None,
     ) -> None:
         _check_wait(conflict_timeout_seconds)
         check_clock(clock)
+        check_retain(retain)
+        _check_age(expire_after)
+        self._seal = Seal(codec)
+        self._retain: Retain = retain
+        self._expire_after = expire_after
         engine, is_owned = engine_for(url_or_engine, wait_seconds=conflict_timeout_seconds)
         self._database = Database(engine, is_owned=is_owned, wait_seconds=conflict_timeout_seconds)
         self._clock = clock
@@ -86,87 +105,120 @@ class SqlChatMemoryStore:
         """
         return utc_of(self._clock)
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Read the window: a range of the primary key and a few keys, however long the history is.
 
         Raises:
             CorruptedConversationError: A stored row cannot be read.
         """
-        check_conversation_id(conversation_id)
-        found = self._read(lambda transaction: _read_window(transaction, conversation_id))
-        return None if found is None else statements.snapshot_of(conversation_id, *found)
+        _check_names(conversation_id, owner)
+        found = self._read(lambda transaction: operations.read_window(transaction, conversation_id))
+        snapshot = None if found is None else rows.snapshot_of(conversation_id, *found, self._seal)
+        return snapshot if snapshot is not None and owner in (None, snapshot.about.owner) else None
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Write one change whole or not at all, and return the conversation's epoch.
 
         A change that is there already, under its own version with its own ``commit_id``, is not written again. So where
-        a COMMIT failed and nobody knows whether it happened, the change is sent once more.
+        a COMMIT failed and nobody knows whether it happened, the change can be sent once more.
 
         Raises:
             ConflictError: The conversation's epoch and version are not `expected`.
-            StoreError: With ``outcome_unknown=True`` where the second try could not find out either.
+            StoreError: With ``outcome_unknown=True`` where the database went away in the COMMIT.
         """
         check_conversation_id(conversation_id)
-        rows = [statements.entry_values(conversation_id, entry) for entry in change.written]
+        commit = operations.Commit.of(conversation_id, change, expected, self._seal, self._retain)
+        return self._write(commit.write)
 
-        def write(transaction: Transaction) -> str:
-            return _commit(transaction, conversation_id, change, expected, rows)
-
-        try:
-            return self._write(write)
-        except StoreError as error:
-            if not error.outcome_unknown:
-                raise
-        return self._send_again(write)
-
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Return up to `limit` entries with ``seq > after``, in the window or not, by seq.
 
         Raises:
             InvalidArgumentError: `after` is negative, `limit` is not positive, or one of them is no int.
         """
-        check_conversation_id(conversation_id)
+        _check_names(conversation_id, owner)
         check_count("after", after, least=0)
         check_count("limit", limit, least=1)
         values = {"p_id": conversation_id, "p_after": min(after, LARGEST), "p_limit": min(limit, LARGEST)}
-        rows = self._read(lambda transaction: transaction.rows(statements.READ_HISTORY, values))
-        return statements.entries_of(conversation_id, rows or [])
 
-    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+        def read(transaction: Transaction) -> list[Row]:
+            if not operations.is_of(transaction, conversation_id, owner):
+                return []
+            return transaction.rows(statements.READ_HISTORY, values)
+
+        return rows.entries_of(conversation_id, self._read(read) or [], self._seal)
+
+    def window_at(self, conversation_id: str, version: int, *, owner: str | None = None) -> list[Entry]:
         """Return the entries that were in the window at `version`, by seq, as they stand in the history now.
 
         Raises:
             NotInHistoryError: The conversation has no such version. Version 0 is the empty window of any conversation.
         """
-        check_conversation_id(conversation_id)
+        _check_names(conversation_id, owner)
         check_count("version", version, least=None)
-        rows = self._read(lambda transaction: _read_window_at(transaction, conversation_id, version))
-        if rows is None and version != 0:
-            raise NotInHistoryError(
-                f"conversation {conversation_id!r} has no version {version}; ask for one that it has had"
-            )
-        return statements.entries_of(conversation_id, rows or [])
 
-    def delete(self, conversation_id: str) -> bool:
+        def read(transaction: Transaction) -> list[Row] | None:
+            if not operations.is_of(transaction, conversation_id, owner):
+                return None
+            return operations.read_window_at(transaction, conversation_id, version)
+
+        found = self._read(read)
+        if found is None and version != 0:
+            raise NotInHistoryError(
+                f"conversation {conversation_id!r} has no version {version}; ask for one that it has had and keeps"
+            )
+        return rows.entries_of(conversation_id, found or [], self._seal)
+
+    def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
         """Erase every row of the conversation; return whether there was one."""
-        check_conversation_id(conversation_id)
-        values = {"p_id": conversation_id}
+        _check_names(conversation_id, owner)
         if not self._finds_schema():
             return False
-        return self._write(lambda transaction: [transaction.run(each, values) for each in statements.ERASE][-1]) > 0
+        return self._write(lambda transaction: operations.erase(transaction, conversation_id, owner))
 
-    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
+    def purge(self, *, limit: int = 1000) -> int:
+        """Erase up to `limit` conversations that are older than `expire_after`; return how many.
+
+        Each goes in a transaction of its own, so nobody waits for more than one; one that is changed meanwhile stays.
+        Call it until it returns 0. Until then an old conversation can be read, and goes on if something is added to it.
+        To find the old ones the rows of all conversations are read, without a lock.
+
+        Raises:
+            InvalidArgumentError: The store has no `expire_after`, or `limit` is no positive int.
+        """
+        check_count("limit", limit)
+        if self._expire_after is None:
+            raise InvalidArgumentError("expire_after", "is None; make the store with a timedelta")
+        before = rows.microseconds(self.now() - self._expire_after)
+        values: Values = {"p_before": before, "p_limit": min(limit, LARGEST)}
+        idle = self._read(lambda transaction: transaction.rows(statements.READ_IDLE, values)) or []
+        erased = [
+            self._write(partial(operations.erase_idle, conversation_id=conversation_id, before=before))
+            for (conversation_id,) in idle
+        ]
+        return sum(erased)
+
+    def conversations(
+        self,
+        *,
+        after: str = "",
+        limit: int = 100,
+        prefix: str = "",
+        owner: str | None = None,
+        updated_since: datetime | None = None,
+    ) -> list[ConversationInfo]:
         """Return up to `limit` conversations whose id is greater than `after`, by id (by code points).
 
         Raises:
-            InvalidArgumentError: `after` could not be an id, or `limit` is no positive int.
+            InvalidArgumentError: `after` or `prefix` could not be (the beginning of) an id, `owner` could not be one,
+                `limit` is no positive int, or `updated_since` has no time zone.
         """
-        if after != "":
-            check_conversation_id(after, field="after")
-        check_count("limit", limit, least=1)
-        values = {"p_after": after, "p_limit": min(limit, LARGEST)}
-        rows = self._read(lambda transaction: transaction.rows(statements.LIST_CONVERSATIONS, values))
-        return [statements.info_of(row) for row in rows or []]
+        page = Page(after, limit, prefix, owner, updated_since)
+        since = None if page.updated_since is None else rows.microseconds(page.updated_since)
+        found = self._read(lambda transaction: transaction.rows(*statements.listing(page, since)))
+        return [rows.info_of(row, self._seal) for row in found or []]
 
     def close(self) -> None:
         """Close the engine if this store made it. Any later call but this one raises `StoreError`."""
@@ -197,14 +249,6 @@ class SqlChatMemoryStore:
         self._schema_is_there = self._schema_is_there or self._database.read(schema_is_there)
         return self._schema_is_there
 
-    def _send_again(self, write: Callable[[Transaction], str]) -> str:
-        try:
-            return self._write(write)
-        except ConflictError:
-            raise
-        except StoreError as error:
-            raise StoreError(f"{error}; whether the change is there is unknown", outcome_unknown=True) from error
-
 
 def _check_wait(seconds: object) -> None:
     field = "conflict_timeout_seconds"
@@ -214,62 +258,11 @@ def _check_wait(seconds: object) -> None:
         raise InvalidArgumentError(field, f"is {seconds}; give more than 0 and at most {_LONGEST_WAIT_SECONDS} seconds")
 
 
-def _read_window(transaction: Transaction, conversation_id: str) -> tuple[Row, list[Row]] | None:
-    for state in transaction.rows(statements.READ_CONVERSATION, {"p_id": conversation_id}):
-        extent = statements.extent_of(conversation_id, *state[3:5])
-        kept = [transaction.rows(*read) for read in statements.reading_keys(conversation_id, extent.kept_seqs)]
-        tail = transaction.rows(statements.READ_TAIL, {"p_id": conversation_id, "p_first": extent.first_seq})
-        return state, list(chain(*kept, tail))
-    return None
+def _check_age(age: object) -> None:
+    if age is not None and not (isinstance(age, timedelta) and age > timedelta(0)):
+        raise InvalidArgumentError("expire_after", "is no positive timedelta; give one such as timedelta(days=90)")
 
 
-def _read_window_at(transaction: Transaction, conversation_id: str, version: int) -> list[Row] | None:
-    if version > LARGEST or version < 1:
-        return None
-    values: Values = {"p_id": conversation_id, "p_version": version}
-    for first_seq, last_seq, kept_seqs in transaction.rows(statements.READ_CHANGE, values):
-        extent = statements.extent_of(conversation_id, first_seq, kept_seqs, last_seq)
-        reads = statements.reading_keys_at(conversation_id, extent.kept_seqs, version)
-        kept = [transaction.rows(*read) for read in reads]
-        tail = transaction.rows(statements.READ_TAIL_AT, values | {"p_first": first_seq, "p_last": last_seq})
-        return list(chain(*kept, tail))
-    return None
-
-
-def _commit(transaction: Transaction, conversation_id: str, change: Change, expected: Stamp, rows: list[Values]) -> str:
-    epoch = expected.epoch or uuid4().hex
-    if not _advance(transaction, conversation_id, change, epoch, expected):
-        return _settle(transaction, conversation_id, change, expected)
-    for mark, values, left in statements.marking(conversation_id, change):
-        if transaction.run(mark, values) != left:
-            raise CorruptedConversationError(
-                f"conversation {conversation_id!r}: entries that are to leave are not in the stored window; "
-                f"nothing changed; restore its rows from a backup"
-            )
-    transaction.run_for_each(statements.ADD_ENTRY, rows)
-    transaction.run(statements.ADD_CHANGE, statements.change_values(conversation_id, change))
-    return epoch
-
-
-def _advance(transaction: Transaction, conversation_id: str, change: Change, epoch: str, expected: Stamp) -> bool:
-    """Compare and swap: True where the conversation was as expected, and is now the change's."""
-    if expected.epoch is not None:
-        values = statements.advance_values(conversation_id, change, epoch, expected.version)
-        return transaction.run(statements.ADVANCE, values) == 1
-    if transaction.rows(statements.READ_STATE, {"p_id": conversation_id}):
-        return False
-    transaction.run(statements.ADD_CONVERSATION, statements.conversation_values(conversation_id, change, epoch))
-    return True
-
-
-def _settle(transaction: Transaction, conversation_id: str, change: Change, expected: Stamp) -> str:
-    """Return the epoch where this very change is there already; otherwise another writer was faster."""
-    values: Values = {"p_id": conversation_id, "p_version": change.version}
-    for epoch, version in transaction.rows(statements.READ_STATE, {"p_id": conversation_id}):
-        if transaction.rows(statements.READ_COMMIT_ID, values) == [(change.commit_id,)]:
-            return str(epoch)
-        raise ConflictError(
-            f"conversation {conversation_id!r} is at version {version}, and the change was planned on version "
-            f"{expected.version} of it or of one that is deleted; load it and plan again"
-        )
-    raise ConflictError(f"conversation {conversation_id!r} was deleted meanwhile; load it and plan again")
+def _check_names(conversation_id: object, owner: object) -> None:
+    check_conversation_id(conversation_id)
+    check_owner(owner)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from attrs import define, field
+from attrs import define, evolve, field
 
-from chatmemory.core.entries import Change, Entry, Reason, Refusal, Removal
+from chatmemory.core.entries import About, Change, Entry, Reason, Refusal, Removal
 from chatmemory.core.extent import follow
 from chatmemory.core.window import Window
 from chatmemory.messages import Message
@@ -28,6 +28,8 @@ class Draft:
     _written: dict[int, Entry] = field(factory=dict, init=False)
     _removed: list[Removal] = field(factory=list, init=False)
     _refused: list[Refusal] = field(factory=list, init=False)
+    _redacted: list[Entry] = field(factory=list, init=False)
+    _about: About | None = field(default=None, init=False)
 
     @property
     def version(self) -> int:
@@ -49,13 +51,24 @@ class Draft:
                 self._written[entry.seq] = entry.leaving(self.version, reason)
             self._removed.append(Removal(entry.seq, reason, entry.entered, self.version, entry.tokens))
 
+    def redact(self, entry: Entry, message: Message, tokens: int | None) -> None:
+        """Put `message` in the place of what `entry` says, in the window too where it is there."""
+        counter = self.counter if tokens is not None else None
+        marked = evolve(entry, message=message, tokens=tokens, counter=counter, redacted=self.version)
+        self._redacted.append(marked)
+        self.window = self.window.with_other(marked)
+
+    def describe(self, about: About) -> None:
+        """Note what is known of the conversation now."""
+        self._about = about
+
     def refuse(self, refusals: Iterable[Refusal]) -> None:
         """Note what a strategy wanted to remove and may not."""
         self._refused.extend(refusals)
 
     def finish(self, commit_id: str) -> tuple[Window, Change]:
         """Return the window afterwards and the change; both as they were where nothing entered or left."""
-        changed = bool(self._written or self._removed)
+        changed = bool(self._written or self._removed or self._redacted or self._about)
         window = self._next_window() if changed else self.window.settled(self.window.version, self.window.extent)
         written = tuple(self._written.values())
         change = Change(
@@ -72,6 +85,8 @@ class Draft:
             commit_id=commit_id,
             next_seq=window.next_seq,
             extent=window.extent,
+            redacted=tuple(self._redacted),
+            about=self._about,
         )
         return window, change
 

@@ -6,11 +6,14 @@ Decides: their names and fields, and the reasons for which an entry leaves. Know
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Final, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
+from chatmemory.frozen_json import FrozenJson
 from chatmemory.messages import Message
+
+NO_META: Final = FrozenJson("{}")
 
 Kind = Literal["message", "summary", "notice", "stub"]
 Reason = Literal[
@@ -47,6 +50,7 @@ class Entry:
         entered: The version that added it.
         left: The version that removed it, or None while it is in the window. Equal to `entered` where it never got in.
         reason: Why it left, or None.
+        redacted: The version that destroyed its content and put another text there, or None.
     """
 
     seq: int
@@ -60,6 +64,7 @@ class Entry:
     entered: int
     left: int | None = None
     reason: Reason | None = None
+    redacted: int | None = None
 
     @property
     def place(self) -> int:
@@ -80,6 +85,7 @@ class Entry:
             self.entered,
             version,
             reason,
+            self.redacted,
         )
 
     def __repr__(self) -> str:
@@ -120,6 +126,25 @@ class Refusal:
 
 
 @frozen
+class About:
+    """What is known of a conversation beside its messages.
+
+    Attributes:
+        owner: Whose it is; written once, by the first change.
+        title: What people call it.
+    """
+
+    owner: str | None = None
+    title: str | None = None
+    _meta: FrozenJson = field(default=NO_META, alias="meta")
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The application's own small JSON object, as a fresh copy."""
+        return dict(self._meta.thaw())
+
+
+@frozen
 class Limit:
     """What the window may hold: `tokens` (``max_tokens - reserve_tokens``) and `messages`; None: no limit."""
 
@@ -157,6 +182,8 @@ class Change:
         commit_id: The idempotency key: a store takes a change with this key once. For stores.
         next_seq: The seq that the next entry will have. For stores.
         extent: Where the window lies afterwards. For stores.
+        redacted: Entries of earlier changes as they are now that their content is destroyed. For stores.
+        about: What is known of the conversation, where this change says it anew. For stores.
     """
 
     version: int
@@ -172,9 +199,11 @@ class Change:
     commit_id: str
     next_seq: int
     extent: Extent
+    redacted: tuple[Entry, ...] = ()
+    about: About | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.written or self.removed)
+        return bool(self.written or self.removed or self.redacted or self.about)
 
     def __repr__(self) -> str:
         return (
@@ -201,6 +230,7 @@ class Snapshot:
         next_seq: The seq that the next entry will have.
         extent: Where the window lies.
         entries: The entries in the window, ordered by seq.
+        about: What is known of the conversation beside its messages.
     """
 
     epoch: str
@@ -208,3 +238,4 @@ class Snapshot:
     next_seq: int
     extent: Extent
     entries: tuple[Entry, ...]
+    about: About = About()

@@ -7,15 +7,19 @@ error of the store is thrown into the flow at its request. A driver that is brok
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count as numbers
 from itertools import takewhile
+from typing import Any
 
 from attrs import define, evolve, field
 
+from chatmemory.core.about import described
 from chatmemory.core.admission import Counted, admit, repeats_system, settle, shrink
+from chatmemory.core.asking import ask, commit, find_out
 from chatmemory.core.draft import Draft
-from chatmemory.core.entries import Change, Entry, Extent, OverflowPolicy, Snapshot, Stamp
+from chatmemory.core.entries import About, Change, Entry, Extent, OverflowPolicy, Snapshot, Stamp
+from chatmemory.core.redaction import redacted
 from chatmemory.core.session import (
     Commit,
     Count,
@@ -30,7 +34,7 @@ from chatmemory.core.session import (
 )
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
-from chatmemory.errors import ConflictError, StoreError
+from chatmemory.errors import ConflictError, NotInHistoryError, StoreError
 from chatmemory.messages import Message
 
 Planner = Callable[[Window], Flow[Draft]]
@@ -65,7 +69,7 @@ def refresh(session: Session, moment: Moment) -> Flow[Window]:
 
 def extend(session: Session, messages: tuple[Message, ...], moment: Moment) -> Flow[Change]:
     """Add `messages` one after another, committed as one change."""
-    found = yield from _find_out(session, messages)
+    found = yield from find_out(session, messages)
     if found is not None:
         return found
     admitted = _Admitted(session, messages)
@@ -122,27 +126,57 @@ def resize(session: Session, settings: Settings, moment: Moment) -> Flow[Change]
 
 def delete(session: Session) -> Flow[bool]:
     """Erase the conversation; the session is that of an empty new one."""
-    try:
-        existed: bool = yield Delete()
-    except StoreError as error:
-        if error.outcome_unknown:
-            session.forget()
-        raise
+    existed: bool = yield from ask(Delete(session.owner), on_unknown=session.forget)
     session.forget()
     session.doubt = None
     return existed
 
 
-def history(after: int, limit: int) -> Flow[list[Entry]]:
+def redact(session: Session, seq: int, text: str, moment: Moment) -> Flow[Change]:
+    """Let `text` take the place of everything that entry `seq` holds, in the window and in the history."""
+
+    def plan(window: Window) -> Flow[Draft]:
+        draft = _draft(session, window, moment)
+        entry = yield from _entry(session, window, seq)
+        message = redacted(entry.message, text)
+        if message != entry.message:
+            draft.redact(entry, message, (yield from _exact(window, message)))
+            _fit(draft, session.settings, session.settings.overflow)
+        return draft
+
+    _, change = yield from _changed(session, moment, plan, current)
+    return change
+
+
+def describe(session: Session, title: str | None, meta: Mapping[str, Any] | None, moment: Moment) -> Flow[Change]:
+    """Write down another title or meta of the conversation."""
+
+    def plan(window: Window) -> Flow[Draft]:
+        draft, now = _draft(session, window, moment), described(session.about, title, meta)
+        if now != session.about:
+            draft.describe(now)
+        return _at_once(draft)
+
+    _, change = yield from _changed(session, moment, plan, current)
+    return change
+
+
+def about(session: Session, moment: Moment) -> Flow[About]:
+    """Return what is known of the conversation beside its messages."""
+    yield from current(session, moment)
+    return session.about
+
+
+def history(session: Session, after: int, limit: int) -> Flow[list[Entry]]:
     """Return a page of the history."""
-    entries: list[Entry] = yield ReadHistory(after, limit)
+    entries: list[Entry] = yield from ask(ReadHistory(after, limit, session.owner))
     return entries
 
 
 def window_at(session: Session, version: int) -> Flow[Window]:
     """Return the window as it was at `version`, under today's limit."""
     meter = yield from session.meter()
-    stored: list[Entry] = yield ReadWindow(version)
+    stored: list[Entry] = yield from ask(ReadWindow(version, session.owner))
     entries = yield from _measured(tuple(stored), meter)
     snapshot = Snapshot(session.epoch or "", version, 0, Extent(), entries)
     return Window.of(snapshot, session.settings.policy(meter))
@@ -184,64 +218,19 @@ def _changed(
         # One operation commits at most once on each version, so this names the commit.
         after, change = draft.finish(f"{moment.key}.{window.version}")
         if change:
-            commit = Commit(change, Stamp(session.epoch, window.version), window, after, adding)
+            change = _owned(session, change)
+            request = Commit(change, Stamp(session.epoch, window.version), window, after, adding)
             try:
-                session.epoch = yield from _committed(session, commit)
+                session.epoch = yield from commit(session, request)
             except ConflictError as conflict:
                 session.forget()
                 yield Pause(conflict, attempt)
                 continue
             session.doubt = None if adding else session.doubt
+            session.about = change.about or session.about
         session.window = after
         return after, change
     raise AssertionError("unreachable: the tries have no end but the driver's")
-
-
-def _committed(session: Session, commit: Commit) -> Flow[str]:
-    unknown = session.doubt is commit
-    for attempt in numbers():
-        try:
-            epoch: str = yield commit
-        except ConflictError:
-            _answered(session, commit)
-            raise
-        except StoreError as error:
-            unknown = unknown or error.outcome_unknown
-            if not unknown:
-                raise
-            # R11: once it may be stored, only an answer to the same commit_id tells.
-            session.broken_off(commit)
-            yield Pause(_as_unknown(error), attempt)
-        else:
-            _answered(session, commit)
-            return epoch
-    raise AssertionError("unreachable: the tries have no end but the driver's")
-
-
-def _answered(session: Session, commit: Commit) -> None:
-    if session.doubt is commit:
-        session.doubt = None
-
-
-def _as_unknown(error: StoreError) -> StoreError:
-    if error.outcome_unknown:
-        return error
-    unknown = StoreError(f"{error}; whether the change is there is unknown", outcome_unknown=True)
-    unknown.__cause__ = error
-    return unknown
-
-
-def _find_out(session: Session, messages: tuple[Message, ...]) -> Flow[Change | None]:
-    # A repeated call after an unknown outcome is the same commit again: taken once by its key, never doubled.
-    doubt = session.doubt
-    if doubt is None or doubt.adding != messages:
-        return None
-    try:
-        session.epoch = yield from _committed(session, doubt)
-    except ConflictError:
-        return None
-    session.forget()
-    return doubt.change
 
 
 def _uncut(session: Session, _: Moment) -> Flow[Window]:
@@ -251,8 +240,8 @@ def _uncut(session: Session, _: Moment) -> Flow[Window]:
 def _loaded(session: Session) -> Flow[Window]:
     meter = yield from session.meter()
     policy = session.settings.policy(meter)
-    snapshot: Snapshot | None = yield Load()
-    session.epoch = snapshot.epoch if snapshot else None
+    snapshot: Snapshot | None = yield from ask(Load())
+    session.opened(snapshot)
     if snapshot is None:
         return Window.empty(policy)
     entries = yield from _measured(snapshot.entries, meter)
@@ -277,6 +266,30 @@ def _fit(draft: Draft, settings: Settings, overflow: OverflowPolicy) -> None:
     if draft.window.over_budget:
         shrink(draft, overflow, "the window")
         settle(draft, settings.strategy)
+
+
+def _owned(session: Session, change: Change) -> Change:
+    # The owner is written once, by the change that makes the conversation.
+    if session.epoch is not None or session.owner is None:
+        return change
+    return evolve(change, about=evolve(change.about or About(), owner=session.owner))
+
+
+def _entry(session: Session, window: Window, seq: int) -> Flow[Entry]:
+    for entry in window:
+        if entry.seq == seq:
+            return entry
+    page: list[Entry] = yield from ask(ReadHistory(seq - 1, 1, session.owner))
+    if not page or page[0].seq != seq:
+        raise NotInHistoryError(f"the conversation has no entry {seq}; ask for one of its history")
+    return page[0]
+
+
+def _exact(window: Window, message: Message) -> Flow[int | None]:
+    if not window.policy.counted:
+        return None
+    tokens: int = yield Count(message, None)
+    return tokens
 
 
 def _draft(session: Session, window: Window, moment: Moment) -> Draft:

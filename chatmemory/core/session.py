@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from chatmemory.core.entries import Change, Stamp
+from chatmemory.core.entries import About, Change, Snapshot, Stamp
 from chatmemory.core.settings import Meter, Settings
 from chatmemory.core.window import Window
-from chatmemory.errors import StoreError
+from chatmemory.errors import OwnershipError, StoreError
 from chatmemory.messages import Message
 
 
@@ -68,22 +68,26 @@ class Pause:
 
 @frozen
 class Delete:
-    """Asks the store to erase the conversation; answered with whether there was one."""
+    """Asks the store to erase the conversation, where it is `owner`'s; answered with whether there was one."""
+
+    owner: str | None
 
 
 @frozen
 class ReadHistory:
-    """Asks for a page of the history."""
+    """Asks for a page of the history, where the conversation is `owner`'s."""
 
     after: int
     limit: int
+    owner: str | None
 
 
 @frozen
 class ReadWindow:
-    """Asks for the entries of the window at a version."""
+    """Asks for the entries of the window at a version, where the conversation is `owner`'s."""
 
     version: int
+    owner: str | None
 
 
 Request = Load | Commit | Measure | Count | Pause | Delete | ReadHistory | ReadWindow
@@ -108,14 +112,18 @@ class Session:
 
     Attributes:
         settings: How it keeps its window.
+        owner: Whose conversation it is; None: the memory does not ask.
         window: The window as of the last operation; None before the first, and where it must be loaded again.
+        about: What is known of the conversation beside its messages, as of the last load or commit.
         epoch: The conversation's epoch; None where it is not stored yet.
         doubt: An add whose commit may or may not be stored. It lasts until the store answers it, or until something
             else is added, set or cleared; looking and loading do not end it.
     """
 
     settings: Settings
+    owner: str | None = None
     window: Window | None = None
+    about: About = About()
     epoch: str | None = None
     doubt: Commit | None = None
     _meter: Any = field(default=_UNKNOWN, init=False)
@@ -123,6 +131,17 @@ class Session:
     def forget(self) -> None:
         """Load again at the next operation."""
         self.window = None
+
+    def opened(self, snapshot: Snapshot | None) -> None:
+        """Take over what was loaded beside the window; None: there is no such conversation yet.
+
+        Raises:
+            OwnershipError: The conversation is not this memory's owner's.
+        """
+        found = snapshot.about if snapshot else About()
+        if snapshot and self.owner not in (None, found.owner):
+            raise OwnershipError("the conversation belongs to another owner; use an id of this owner's own")
+        self.epoch, self.about = (snapshot.epoch if snapshot else None), found
 
     def broken_off(self, request: Request | None) -> None:
         """Take note that nobody waited for the answer to `request`: what it did is not known."""

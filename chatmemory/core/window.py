@@ -317,6 +317,11 @@ class Window(Sequence[Entry]):
             None if self._held is None else {p: names for p, names in self._held.items() if p not in gone},
         )
 
+    def with_other(self, entry: Entry) -> Window:
+        """The window with `entry` in the place of the one that has its seq, where there is one."""
+        entries = tuple(entry if each.seq == entry.seq else each for each in self.entries)
+        return self._built(entries, self.version, self.policy, self.next_seq, self.extent)
+
     def cut_at(self, index: int) -> Window:
         """The window once the entries from `index` on have left; a call before them waits again for its results."""
         return self._built(self.entries[:index], self.version, self.policy, self.next_seq, self.extent)

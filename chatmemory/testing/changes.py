@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
-from chatmemory.core.entries import Change, Entry, Extent, Kind, Limit, Reason, Refusal, Removal, Snapshot, Stamp
+from chatmemory.core.entries import About, Change, Entry, Extent, Kind, Limit, Reason, Refusal, Removal, Snapshot, Stamp
 from chatmemory.errors import ConflictError
 from chatmemory.messages import Message, UserMessage
 from chatmemory.stores.base import ChatMemoryStore
@@ -21,6 +21,7 @@ START: Final = datetime(2031, 7, 8, 23, 59, 59, 999_990, tzinfo=UTC)
 """When the first change is made, unless the test says another time; each one comes 11 microseconds after the last."""
 
 _NOTHING: Final[Mapping[int, Reason]] = {}
+_NONE_REDACTED: Final[Mapping[int, Message]] = {}
 
 
 @define
@@ -29,11 +30,13 @@ class ConversationModel:
 
     Attributes:
         epoch: As the store gave it; None before the first commit.
+        about: Owner, title and meta.
         history: Every entry ever written, by seq.
         windows: The seqs in the window at each version, from version 0 on.
     """
 
     epoch: str | None = None
+    about: About = About()
     history: list[Entry] = Factory(list)
     windows: list[tuple[int, ...]] = Factory(lambda: [()])
 
@@ -43,7 +46,7 @@ class ConversationModel:
         if snapshot is None:
             return cls()
         seqs = tuple(entry.seq for entry in snapshot.entries)
-        return cls(snapshot.epoch, list(snapshot.entries), [()] * snapshot.version + [seqs])
+        return cls(snapshot.epoch, snapshot.about, list(snapshot.entries), [()] * snapshot.version + [seqs])
 
     @property
     def version(self) -> int:
@@ -66,7 +69,8 @@ class ConversationModel:
         if self.epoch is None:
             return None
         next_seq = self._next_seq
-        return Snapshot(self.epoch, self.version, next_seq, extent_of(self.windows[-1], next_seq), self.window)
+        extent = extent_of(self.windows[-1], next_seq)
+        return Snapshot(self.epoch, self.version, next_seq, extent, self.window, self.about)
 
     @property
     def _next_seq(self) -> int:
@@ -78,6 +82,8 @@ class ConversationModel:
         leaving: Mapping[int, Reason] = _NOTHING,
         kept_out: Mapping[int, Reason] = _NOTHING,
         refused: tuple[Refusal, ...] = (),
+        redacting: Mapping[int, Message] = _NONE_REDACTED,
+        about: About | None = None,
         at: datetime | None = None,
         commit_id: str | None = None,
         **entry: Any,
@@ -89,6 +95,8 @@ class ConversationModel:
             leaving: Seqs that leave the window, with reasons.
             kept_out: Indexes into `messages` of those that never get in, with reasons.
             refused: What the change tells of guards.
+            redacting: Seqs whose content is destroyed, with the message that is there instead.
+            about: Owner, title and meta from now on.
             at: When it is made.
             commit_id: Its key; a random one if None.
             entry: Fields of the new entries that are not to have the usual values (`tokens`, `counter`, `kind`, …).
@@ -122,6 +130,12 @@ class ConversationModel:
             commit_id=commit_id or uuid4().hex,
             next_seq=next_seq,
             extent=extent,
+            redacted=tuple(
+                evolve(entry, message=redacting[entry.seq], tokens=1, redacted=version)
+                for entry in self.history
+                if entry.seq in redacting
+            ),
+            about=about,
         )
 
     def adopt(self, change: Change, epoch: str) -> None:
@@ -129,10 +143,12 @@ class ConversationModel:
         reasons: dict[int, Reason] = {
             removal.seq: removal.reason for removal in change.removed if removal.entered < change.version
         }
+        redacted = {entry.seq: entry for entry in change.redacted}
+        now = [redacted.get(entry.seq, entry) for entry in self.history]
         self.history = [
-            entry.leaving(change.version, reasons[entry.seq]) if entry.seq in reasons else entry
-            for entry in self.history
+            entry.leaving(change.version, reasons[entry.seq]) if entry.seq in reasons else entry for entry in now
         ]
+        self.about = change.about or self.about
         self.history.extend(change.written)
         self.epoch = epoch
         self.windows.append(tuple(entry.seq for entry in self.window))

@@ -17,10 +17,19 @@ from chatmemory.stores.base import ChatMemoryStore
 from chatmemory.testing.store_commits import CommitsWhole, TakesManyWriters
 from chatmemory.testing.store_entries import KeepsEntries, KeepsHistory
 from chatmemory.testing.store_life import KeepsConversationsApart, OpensAndCloses
+from chatmemory.testing.store_owners import KnowsOwners, Redacts
 
 
 class StoreConformance(
-    KeepsEntries, KeepsHistory, CommitsWhole, TakesManyWriters, KeepsConversationsApart, OpensAndCloses, ABC
+    KeepsEntries,
+    KeepsHistory,
+    CommitsWhole,
+    TakesManyWriters,
+    KeepsConversationsApart,
+    KnowsOwners,
+    Redacts,
+    OpensAndCloses,
+    ABC,
 ):
     """The suite. A subclass whose name begins with ``Test`` is what pytest collects.
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chatmemory.core.entries import Refusal
+from chatmemory.core.entries import About, Refusal
 from chatmemory.errors import NotInHistoryError
 from chatmemory.messages import (
     AssistantMessage,
@@ -91,7 +91,7 @@ class KeepsEntries:
 
         assert at == entry.added_at
         assert timedelta(0) == entry.added_at.utcoffset()
-        assert [ConversationInfo("c", 1, at, at)] == store.conversations()
+        assert [ConversationInfo("c", 1, About(), 1, 1, at, at)] == store.conversations()
 
     def test_the_clock_gives_utc(self, store: ChatMemoryStore) -> None:
         """The store's own time is in UTC."""

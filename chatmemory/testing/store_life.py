@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from chatmemory.core.entries import About
 from chatmemory.errors import InvalidArgumentError, NotInHistoryError, StoreError
 from chatmemory.messages import UserMessage
 from chatmemory.stores.base import ChatMemoryStore, ConversationInfo
@@ -119,12 +120,12 @@ class KeepsConversationsApart:
         assert ids == pages
         assert ["á", "\uffff", "😀"] == [info.id for info in store.conversations(after="bb", limit=10**30)]
 
-    def test_the_listing_tells_version_and_times(self, store: ChatMemoryStore) -> None:
-        """The listing gives the newest version, and the times of the first and the newest change."""
+    def test_the_listing_tells_version_counts_and_times(self, store: ChatMemoryStore) -> None:
+        """The listing gives the newest version, the counts, and the times of the first and the newest change."""
         model, later = ConversationModel(), START + timedelta(days=1)
         model.write(store, "c", UserMessage("u"), at=START)
-        model.write(store, "c", UserMessage("v"), at=later)
-        assert [ConversationInfo("c", 2, START, later)] == store.conversations()
+        model.write(store, "c", UserMessage("v"), UserMessage("w"), leaving={1: "budget"}, at=later)
+        assert [ConversationInfo("c", 2, About(), 2, 3, START, later)] == store.conversations()
 
     def test_delete_leaves_nothing(self, store: ChatMemoryStore) -> None:
         """A deleted conversation is as one that never was, and the others are as before."""

@@ -325,7 +325,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a repeated add is a new one",
-        (f"{CORE}.flow._find_out",),
+        (f"{CORE}.flow.find_out",),
         wrong.find_out_nothing,
         test_flow_conflicts.test_the_same_add_later_is_not_doubled,
     ),

@@ -258,5 +258,5 @@ def test_the_history_is_read_in_pages() -> None:
     """Entries come by seq, in the window or not, from a seq on and no more than asked for."""
     one = writer(last(1))
     one.add("U1 U2 U3")
-    assert [2, 3] == [entry.seq for entry in one.run(flow.history(1, 5))]
-    assert [(1, 1, "budget")] == [(e.seq, e.left, e.reason) for e in one.run(flow.history(0, 1))]
+    assert [2, 3] == [entry.seq for entry in one.run(flow.history(one.session, 1, 5))]
+    assert [(1, 1, "budget")] == [(e.seq, e.left, e.reason) for e in one.run(flow.history(one.session, 0, 1))]

@@ -5,69 +5,21 @@ Decides: which faults the suite must find. A fault that no test names here may s
 
 from __future__ import annotations
 
-from datetime import datetime
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from attrs import define, evolve, field
 
 from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
 from chatmemory.errors import ConflictError
 from chatmemory.messages import UserMessage
-from chatmemory.stores import ChatMemoryStore, ConversationInfo
+from tests.stores.passing import PassingStore
 
 
 @define
-class Wrapper:
-    """Passes everything on."""
+class Wrapper(PassingStore):
+    """Passes everything on; `seen` is for what a faulty store remembers."""
 
-    inner: ChatMemoryStore
     seen: dict[str, Any] = field(factory=dict, init=False)
-
-    @property
-    def conflict_timeout_seconds(self) -> float:
-        """Pass on."""
-        return self.inner.conflict_timeout_seconds
-
-    def now(self) -> datetime:
-        """Pass on."""
-        return self.inner.now()
-
-    def load(self, conversation_id: str) -> Snapshot | None:
-        """Pass on."""
-        return self.inner.load(conversation_id)
-
-    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
-        """Pass on."""
-        return self.inner.commit(conversation_id, change, expected)
-
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-        """Pass on."""
-        return self.inner.history(conversation_id, after=after, limit=limit)
-
-    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
-        """Pass on."""
-        return self.inner.window_at(conversation_id, version)
-
-    def delete(self, conversation_id: str) -> bool:
-        """Pass on."""
-        return self.inner.delete(conversation_id)
-
-    def conversations(self, *, after: str = "", limit: int = 100) -> list[ConversationInfo]:
-        """Pass on."""
-        return self.inner.conversations(after=after, limit=limit)
-
-    def close(self) -> None:
-        """Pass on."""
-        self.inner.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class LosesUpdates(Wrapper):
@@ -99,9 +51,11 @@ class SwapsWithoutComparing(Wrapper):
 class OrdersByClock(Wrapper):
     """Sorts by time."""
 
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Sort a page by time."""
-        page = self.inner.history(conversation_id, after=after, limit=limit)
+        page = self.inner.history(conversation_id, after=after, limit=limit, owner=owner)
         return sorted(page, key=lambda entry: entry.added_at)
 
 
@@ -124,10 +78,10 @@ class ForgetsRemovals(Wrapper):
 class ReadsStale(Wrapper):
     """Keeps a window that it read until it writes itself."""
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Read once."""
         if conversation_id not in self.seen:
-            self.seen[conversation_id] = self.inner.load(conversation_id)
+            self.seen[conversation_id] = self.inner.load(conversation_id, owner=owner)
         found: Snapshot | None = self.seen[conversation_id]
         return found
 
@@ -140,11 +94,11 @@ class ReadsStale(Wrapper):
 class ReadsTorn(Wrapper):
     """Reads the version first and the entries afterwards, with time for another writer between."""
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Read twice, the second time a little later."""
-        first = second = self.inner.load(conversation_id)
+        first = second = self.inner.load(conversation_id, owner=owner)
         for _ in range(300):
-            second = self.inner.load(conversation_id)
+            second = self.inner.load(conversation_id, owner=owner)
             if first is None or second is None or first.version != second.version:
                 break
         return first and second and evolve(first, entries=second.entries)
@@ -163,9 +117,9 @@ class CommitsTwice(Wrapper):
 class KnowsNoLives(Wrapper):
     """Gives all conversations the same epoch."""
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Hide the epoch."""
-        found = self.inner.load(conversation_id)
+        found = self.inner.load(conversation_id, owner=owner)
         return found and evolve(found, epoch="always")
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
@@ -179,17 +133,17 @@ class KnowsNoLives(Wrapper):
 class DeletesNothing(Wrapper):
     """Says that it deleted."""
 
-    def delete(self, conversation_id: str) -> bool:
+    def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
         """Delete nothing."""
-        return self.inner.load(conversation_id) is not None
+        return self.inner.load(conversation_id, owner=owner) is not None
 
 
 class FoldsCase(Wrapper):
     """Takes ids for one another that differ in case."""
 
-    def load(self, conversation_id: str) -> Snapshot | None:
+    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
         """Fold the id."""
-        return self.inner.load(conversation_id.casefold())
+        return self.inner.load(conversation_id.casefold(), owner=owner)
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Fold the id."""
@@ -208,27 +162,63 @@ class RepairsStrings(Wrapper):
 class DropsMicroseconds(Wrapper):
     """Keeps times to the second."""
 
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Cut the times."""
-        page = self.inner.history(conversation_id, after=after, limit=limit)
+        page = self.inner.history(conversation_id, after=after, limit=limit, owner=owner)
         return [evolve(entry, added_at=entry.added_at.replace(microsecond=0)) for entry in page]
 
 
 class ShowsTheDead(Wrapper):
     """Shows in an old window what had left already."""
 
-    def window_at(self, conversation_id: str, version: int) -> list[Entry]:
+    def window_at(self, conversation_id: str, version: int, *, owner: str | None = None) -> list[Entry]:
         """Ask only when an entry came."""
-        self.inner.window_at(conversation_id, version)
-        return [entry for entry in self.inner.history(conversation_id) if entry.entered <= version]
+        self.inner.window_at(conversation_id, version, owner=owner)
+        return [entry for entry in self.inner.history(conversation_id, owner=owner) if entry.entered <= version]
 
 
 class SkipsAtPageEnds(Wrapper):
     """Loses the entry after each page."""
 
-    def history(self, conversation_id: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    def history(
+        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
+    ) -> list[Entry]:
         """Begin one too late."""
-        return self.inner.history(conversation_id, after=after + 1 if after else 0, limit=limit)
+        return self.inner.history(conversation_id, after=after + 1 if after else 0, limit=limit, owner=owner)
+
+
+class ShowsToAnyone(Wrapper):
+    """Reads for an owner what is another's."""
+
+    def history(
+        self,
+        conversation_id: str,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        owner: str | None = None,  # noqa: ARG002 - that is the fault
+    ) -> list[Entry]:
+        """Ask for nobody."""
+        return self.inner.history(conversation_id, after=after, limit=limit)
+
+
+class KeepsTheRedacted(Wrapper):
+    """Marks a change, and leaves what it was to destroy."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Drop the redactions."""
+        return self.inner.commit(conversation_id, evolve(change, redacted=()), expected)
+
+
+class ForgetsTitles(Wrapper):
+    """Writes an owner, and no title."""
+
+    def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
+        """Drop the title."""
+        about = change.about and evolve(change.about, title=None)
+        return self.inner.commit(conversation_id, evolve(change, about=about), expected)
 
 
 class NeverCloses(Wrapper):
@@ -258,6 +248,9 @@ CAUGHT_BY: Final[dict[type[Wrapper], tuple[str, dict[str, Any]]]] = {
     DropsMicroseconds: ("test_order_is_not_that_of_a_clock", {}),
     ShowsTheDead: ("test_the_window_at_every_version", {}),
     SkipsAtPageEnds: ("test_the_history_is_paged", {"size": 2}),
+    ShowsToAnyone: ("test_a_foreign_conversation_is_as_one_that_is_not_there", {}),
+    KeepsTheRedacted: ("test_what_is_redacted_is_gone_everywhere", {}),
+    ForgetsTitles: ("test_what_is_known_of_a_conversation_is_kept", {}),
     NeverCloses: ("test_use_after_close_is_an_error", {"method": "load"}),
 }
 """Each faulty store, the test that catches it, and that test's parameters."""

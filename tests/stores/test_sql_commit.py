@@ -14,7 +14,7 @@ import pytest
 from attrs import define, field
 from sqlalchemy import Engine, create_engine
 
-from chatmemory.core.entries import Stamp
+from chatmemory import MessageWindowChatMemory
 from chatmemory.errors import StoreError
 from chatmemory.messages import UserMessage
 from chatmemory.stores import SqlChatMemoryStore
@@ -103,29 +103,17 @@ def test_a_failure_before_the_commit_changes_nothing(engine: Engine, trouble: Tr
 
 @pytest.mark.parametrize("runs_first", [True, False], ids=["committed", "not committed"])
 @pytest.mark.parametrize("is_new", [True, False], ids=["new", "old"])
-def test_a_commit_that_failed_once_is_settled(
+def test_an_unknown_outcome_is_said_and_found_out_by_the_same_commit(
     engine: Engine, trouble: Trouble, *, runs_first: bool, is_new: bool
 ) -> None:
-    """Where a COMMIT fails and the database is still there, the change is there once, and nobody hears of it."""
+    """Where a COMMIT fails the error says that nobody knows whether it happened; the same commit again is it."""
     model = ConversationModel()
     with SqlChatMemoryStore(engine) as store:
         ConversationModel().write(store, "another", *numbered(1))  # makes the tables
         if not is_new:
             model.write(store, "c", *numbered(3))
+        change = model.adding(UserMessage("once"), leaving=dict.fromkeys(model.windows[-1][:1], "budget"))
         trouble.statement, trouble.times, trouble.runs_first = "COMMIT", 1, runs_first
-        model.write(store, "c", UserMessage("once"), leaving=dict.fromkeys(model.windows[-1][:1], "budget"))
-        assert 1 == trouble.met
-        agree(store, "c", model)
-
-
-@pytest.mark.parametrize("runs_first", [True, False], ids=["committed", "not committed"])
-def test_an_unknown_outcome_is_said_and_found_out_later(engine: Engine, trouble: Trouble, *, runs_first: bool) -> None:
-    """Where the database stays away, the error says that the outcome is unknown; sending it again settles it."""
-    model = ConversationModel()
-    with SqlChatMemoryStore(engine) as store:
-        model.write(store, "c", *numbered(3))
-        change = model.adding(UserMessage("once"))
-        trouble.statement, trouble.times, trouble.runs_first = "COMMIT", 2, runs_first
         with pytest.raises(StoreError) as caught:
             store.commit("c", change, model.stamp)
         assert caught.value.outcome_unknown
@@ -133,19 +121,16 @@ def test_an_unknown_outcome_is_said_and_found_out_later(engine: Engine, trouble:
         agree(store, "c", model)
 
 
-def test_an_outcome_stays_unknown_where_the_second_try_cannot_begin(engine: Engine, trouble: Trouble) -> None:
-    """A database that fails at the COMMIT and then cannot even be read leaves the outcome unknown."""
-    model = ConversationModel()
+@pytest.mark.parametrize("runs_first", [True, False], ids=["committed", "not committed"])
+def test_a_memory_finds_out_by_itself(engine: Engine, trouble: Trouble, *, runs_first: bool) -> None:
+    """Where a COMMIT fails and the database is still there, an add is there once, and nobody hears of it."""
     with SqlChatMemoryStore(engine) as store:
-        ConversationModel().write(store, "another", *numbered(1))  # makes the tables
-        change = model.adding(UserMessage("once"))
-        trouble.statement, trouble.times, trouble.runs_first, trouble.stays = "COMMIT", 1, True, True
-        with pytest.raises(StoreError) as caught:
-            store.commit("c", change, model.stamp)
-        assert caught.value.outcome_unknown
-        trouble.stays = False
-        model.adopt(change, store.commit("c", change, Stamp(None, 0)))
-        agree(store, "c", model)
+        memory = MessageWindowChatMemory("c", max_messages=2, store=store)
+        memory.add(UserMessage("one"))
+        trouble.statement, trouble.times, trouble.runs_first = "COMMIT", 1, runs_first
+        assert 2 == memory.add(UserMessage("two")).seq
+        assert ["one", "two"] == [entry.message.text for entry in store.history("c")]
+        assert 1 == trouble.met
 
 
 def test_a_read_that_fails_leaves_the_store_usable(engine: Engine, trouble: Trouble) -> None:

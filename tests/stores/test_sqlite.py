@@ -47,14 +47,14 @@ def test_a_file_is_opened_to_last(path: Path) -> None:
 
 
 def test_tables_are_ordinary_and_have_no_second_index(path: Path) -> None:
-    """Each table is a rowid table with its primary key and no other index."""
+    """Each table is a rowid table with its primary key and no other index; conversations have one by owner."""
     filled(path)
     tables = dict(sql(path, "SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
     indexes = sql(path, "SELECT tbl_name FROM sqlite_master WHERE type = 'index'")
 
     assert {"conversations", "messages", "changes", "chatmemory_schema"} == set(tables)
     assert not [name for name, text in tables.items() if "WITHOUT ROWID" in text]
-    assert sorted((name,) for name in tables) == sorted(indexes)
+    assert sorted((name,) for name in [*tables, "conversations"]) == sorted(indexes)
 
 
 def test_a_commit_takes_as_many_statements_for_fifty_as_for_one(engine: Engine) -> None:

@@ -85,7 +85,8 @@ def test_rows_that_contradict_a_change_are_an_error(path: Path) -> None:
     """A change that finds rows where it adds some, or none where some should leave, is refused as a whole."""
     model = filled(path)
     sql(path, "UPDATE messages SET removed_version = 1, removed_reason = 'budget' WHERE seq = 2")
-    sql(path, "INSERT INTO messages SELECT 'left', seq, kind, 0, 0, role, payload, 0, '', 0, 1, 0, '' FROM messages")
+    left_over = "INSERT INTO messages (conversation_id, seq, kind, role, payload, added_at, added_version) VALUES"
+    sql(path, left_over + " ('left', 1, 'message', 'user', '{}', 0, 1)")
     with SqlChatMemoryStore(f"sqlite:///{path}") as store:
         for seq in (1, 2):
             with pytest.raises(CorruptedConversationError):
