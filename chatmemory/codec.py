@@ -59,6 +59,11 @@ def encode_message(message: Message) -> str:
         >>> encode_message(UserMessage("\ud83d\ude00"))
         '{"v":1,"role":"user","content":"\\ud83d\\ude00"}'
     """
+    return dump_stored(fields_of_message(message))
+
+
+def fields_of_message(message: Message) -> dict[str, Any]:
+    """Return what `encode_message` writes, for a text that holds it among other things."""
     fields: _Fields = {"v": PAYLOAD_VERSION, "role": message.role}
     content = message.content
     if content is not None:
@@ -67,16 +72,22 @@ def encode_message(message: Message) -> str:
     _put_kind(fields, message)
     if extra := message.extra:
         fields["extra"] = extra
-    return _hold_surrogates_apart(dump_json(fields))
+    return fields
 
 
 def encode_about(about: About) -> str | None:
     """Return title and meta as stored text; None where there is neither."""
+    fields = fields_of_about(about)
+    return None if fields is None else dump_stored(fields)
+
+
+def fields_of_about(about: About) -> dict[str, Any] | None:
+    """Return what `encode_about` writes, for a text that holds it among other things."""
     fields: _Fields = {"v": PAYLOAD_VERSION}
     _put(fields, "title", about.title)
     if meta := about.meta:
         fields["meta"] = meta
-    return _hold_surrogates_apart(dump_json(fields)) if len(fields) > 1 else None
+    return fields if len(fields) > 1 else None
 
 
 def decode_about(owner: str | None, text: str | None) -> About:
@@ -85,7 +96,16 @@ def decode_about(owner: str | None, text: str | None) -> About:
     Raises:
         CorruptedConversationError: The text is not what this library writes.
     """
-    fields = {} if text is None else _object(_parse(text), "the text")
+    return about_of_fields(owner, {} if text is None else parse_stored(text))
+
+
+def about_of_fields(owner: str | None, value: object) -> About:
+    """Return what `fields_of_about` was given, out of a text that was read, and the owner with it.
+
+    Raises:
+        CorruptedConversationError: The value is not what this library writes.
+    """
+    fields = _object(value, "the text")
     title, meta = fields.get("title"), fields.get("meta", {})
     if not isinstance(title, str | None) or not isinstance(meta, dict):
         raise CorruptedConversationError("the text holds a value that this library does not write")
@@ -99,7 +119,7 @@ def decode_message(text: str) -> Message:
         CorruptedConversationError: The text is no payload, or one of a newer version; the error says what is wrong.
     """
     plain = _decode_plain(text)
-    return plain if plain is not None else _decode_any(text)
+    return plain if plain is not None else message_of_fields(parse_stored(text))
 
 
 def _decode_plain(text: str) -> Message | None:
@@ -114,8 +134,13 @@ def _decode_plain(text: str) -> Message | None:
     return None
 
 
-def _decode_any(text: str) -> Message:
-    fields = _object(_parse(text), "the payload")
+def message_of_fields(value: object) -> Message:
+    """Return what `fields_of_message` was given, out of a text that was read; the value is used up.
+
+    Raises:
+        CorruptedConversationError: The value is not what this library writes, or of a newer version.
+    """
+    fields = _object(value, "the payload")
     version, role = fields.pop("v", None), fields.pop("role", None)
     if type(version) is not int or version < 1:
         raise CorruptedConversationError("the payload has no version; restore the row from a backup")
@@ -130,7 +155,9 @@ def _decode_any(text: str) -> Message:
     return message
 
 
-def _hold_surrogates_apart(text: str) -> str:
+def dump_stored(value: object) -> str:
+    """Return a JSON value as text that is valid UTF-8 and that `parse_stored` reads code point by code point."""
+    text = dump_json(value)
     if text.isascii():
         return text
     try:
@@ -145,7 +172,12 @@ def _release_surrogates(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[0], text)
 
 
-def _parse(text: str) -> object:
+def parse_stored(text: str) -> object:
+    """Return the JSON value that `dump_stored` wrote.
+
+    Raises:
+        CorruptedConversationError: The text is not JSON.
+    """
     try:
         return json.loads(_release_surrogates(text) if "\\ud" in text else text)
     except (ValueError, TypeError, RecursionError):
