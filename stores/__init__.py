@@ -5,22 +5,41 @@ from __future__ import annotations
 if __name__ != "chatmemory.stores":
     raise ImportError("import this package as chatmemory.stores")
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from chatmemory.stores.base import ChatMemoryStore, ConversationInfo
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
 
 if TYPE_CHECKING:
+    from chatmemory.stores._sql_schema import ExactString, schema_metadata
+    from chatmemory.stores._sql_upgrade import schema_revision, upgrade_schema
     from chatmemory.stores.sql import SqlChatMemoryStore
 
-__all__ = ["ChatMemoryStore", "ConversationInfo", "InMemoryChatMemoryStore", "SqlChatMemoryStore"]
+__all__ = [
+    "ChatMemoryStore",
+    "ConversationInfo",
+    "ExactString",
+    "InMemoryChatMemoryStore",
+    "SqlChatMemoryStore",
+    "schema_metadata",
+    "schema_revision",
+    "upgrade_schema",
+]
 
 
-def __getattr__(name: str) -> type[SqlChatMemoryStore]:
-    if name == "SqlChatMemoryStore":
-        from chatmemory.stores.sql import SqlChatMemoryStore  # noqa: PLC0415 - SQLAlchemy takes half a second to import
+_LOADED_WHEN_ASKED_FOR: Final = {  # SQLAlchemy takes half a second to import
+    "ExactString": "_sql_schema",
+    "SqlChatMemoryStore": "sql",
+    "schema_metadata": "_sql_schema",
+    "schema_revision": "_sql_upgrade",
+    "upgrade_schema": "_sql_upgrade",
+}
 
-        return SqlChatMemoryStore
+
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_WHEN_ASKED_FOR:
+        return getattr(import_module(f"{__name__}.{_LOADED_WHEN_ASKED_FOR[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -32,21 +32,34 @@ _EXAMPLES: Final = "a URL such as sqlite:///chat.db, or a SQLAlchemy Engine"
 
 @frozen
 class Dialogue:
-    """How a database is talked to: the first words of a transaction, and the question for the names of its tables."""
+    """How a database is talked to: the first words of a transaction, and the questions for names."""
 
     begin_read: str
     begin_write: str
     table_names: str
+    column_names: str  # with {table}
 
 
-_INFORMATION_SCHEMA: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = "
+_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = "
+_COLUMNS: Final = "SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' AND table_schema = "
 _MYSQL: Final = Dialogue(
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", "START TRANSACTION", f"{_INFORMATION_SCHEMA}DATABASE()"
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    "START TRANSACTION",
+    f"{_TABLES}DATABASE()",
+    f"{_COLUMNS}DATABASE()",
 )
 _DIALOGUES: Final = {
-    "sqlite": Dialogue("BEGIN", "BEGIN IMMEDIATE", "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"),
+    "sqlite": Dialogue(
+        "BEGIN",
+        "BEGIN IMMEDIATE",
+        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')",
+        "SELECT name FROM pragma_table_info('{table}')",
+    ),
     "postgresql": Dialogue(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN", f"{_INFORMATION_SCHEMA}current_schema()"
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        "BEGIN",
+        f"{_TABLES}current_schema()",
+        f"{_COLUMNS}current_schema()",
     ),
     "mysql": _MYSQL,
     "mariadb": _MYSQL,

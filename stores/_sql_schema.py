@@ -1,9 +1,9 @@
 """The tables, the same on every database, and how they are made on first use.
 
-Decides: names, types and keys; that a foreign or a newer schema is refused and left alone. Everything of one
-conversation lies together under the primary keys, with no second index, so the tables can be partitioned by
-conversation. Times are whole microseconds since 1970 in UTC, keys compare by code points. Knows no engine: it is given
-an open transaction.
+Decides: names, types and keys; what counts as our tables, and that a foreign table is refused and left alone.
+Everything of one conversation lies together under the primary keys, so the tables can be partitioned by conversation.
+Times are whole microseconds since 1970 in UTC, keys compare by code points. Knows no engine: it is given an open
+transaction. How older tables become these stands in `migrations`; a change here is a new revision there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any, Final, Protocol
 from sqlalchemy import (
     BigInteger,
     Column,
+    Dialect,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -25,22 +27,37 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import Executable
+from sqlalchemy.types import TypeEngine
 
 from chatmemory.errors import UnsupportedSchemaError
+from chatmemory.stores._sql_partitions import creating
 from chatmemory.stores.base import MAX_ID_LENGTH
 
-SCHEMA_VERSION: Final = 1
+REVISIONS: Final = ("0001", "0002")
+"""The revisions in `migrations`, oldest first. The tables below are those of the last one."""
+
+NEWEST: Final = REVISIONS[-1]
+BASE: Final = "base"
+"""What older tables are called that no row of `chatmemory_schema` says the revision of."""
 
 metadata: Final = MetaData()
 
 
 class ExactString(String):
-    """Text that equals only itself (case, accents, trailing spaces) and is ordered by code points."""
+    """Text that equals only itself (case, accents, trailing spaces) and is ordered by code points.
+
+    The type of ids in the tables of `SqlChatMemoryStore`. Migrations that Alembic generates from `schema_metadata` name
+    it as ``chatmemory.stores.ExactString``.
+    """
 
     cache_ok = True
     inherit_cache = True
+    __module__ = "chatmemory.stores"  # where migrations of other projects find it, in every later release too
+
+    def compare_against_backend(self, _dialect: Dialect, found: TypeEngine[Any]) -> bool:
+        """Whether Alembic may take the column that it found for one of this type: it does not compare collations."""
+        return isinstance(found, String) and found.length == self.length
 
 
 @compiles(ExactString, "postgresql")
@@ -109,13 +126,13 @@ messages: Final = Table(
     _number("call_seq", null=True),
     _text("role", _KEY),
     _text("payload", null=True),
-    *_sealing(),
     _number("tokens", null=True),
     _text("counter", null=True),
     _number("added_at"),
     _number("added_version"),
     _number("removed_version", null=True),
     _text("removed_reason", _KEY, null=True),
+    *_sealing(),
     _number("redacted_version", null=True),
     **_ON_MYSQL,
 )
@@ -134,10 +151,16 @@ changes: Final = Table(
     **_ON_MYSQL,
 )
 
-schema: Final = Table("chatmemory_schema", metadata, _number("version", key=True), **_ON_MYSQL)
+# As Alembic makes the table of its version, for it is that table.
+schema: Final = Table(
+    "chatmemory_schema",
+    metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="chatmemory_schema_pkc"),
+)
 
-_READ_VERSION: Final = select(schema.c.version)
-_WRITE_VERSION: Final = insert(schema).values(version=literal_column(str(SCHEMA_VERSION)))
+_READ_REVISION: Final = select(schema.c.version_num)
+_WRITE_REVISION: Final = insert(schema).values(version_num=literal_column(f"'{NEWEST}'"))
 
 
 class OpenTransaction(Protocol):
@@ -145,41 +168,61 @@ class OpenTransaction(Protocol):
 
     def table_names(self) -> frozenset[str]: ...
 
+    def column_names(self, table: str) -> frozenset[str]: ...
+
     def rows(self, statement: Executable, values: dict[str, Any]) -> list[tuple[Any, ...]]: ...
 
     def run(self, statement: Executable, values: dict[str, Any]) -> int: ...
 
 
-def schema_is_there(transaction: OpenTransaction) -> bool:
-    """Return whether the tables are there, whole and of this version.
+def schema_metadata() -> MetaData:
+    """Return the tables of `SqlChatMemoryStore`, for an application's own Alembic: one of its ``target_metadata``.
+
+    Example:
+        >>> sorted(schema_metadata().tables)
+        ['changes', 'chatmemory_schema', 'conversations', 'messages']
+    """
+    return metadata
+
+
+def read_revision(transaction: OpenTransaction) -> str | None:
+    """Return the revision of the tables that are there; None where `make_schema` makes them, or what is missing.
 
     Raises:
-        UnsupportedSchemaError: They are of a newer version, or somebody else's.
+        UnsupportedSchemaError: A table is somebody else's.
     """
     names = transaction.table_names()
     if schema.name not in names:
         _refuse_foreign(names)
-        return False
-    versions = [version for (version,) in transaction.rows(_READ_VERSION, {})]
-    if versions not in ([], [SCHEMA_VERSION]):
-        raise UnsupportedSchemaError(
-            f"the database holds schema version {versions[0]}, this library knows version {SCHEMA_VERSION}; "
-            f"use the version of pychatmemory that wrote it, or a newer one"
-        )
-    return bool(versions)
+        return None
+    found = sorted(revision for (revision,) in transaction.rows(_READ_REVISION, {}))
+    if found:
+        return ", ".join(found)
+    return None if all(_fits(table, names, transaction) for table in metadata.sorted_tables) else BASE
 
 
-def make_schema(transaction: OpenTransaction) -> None:
-    """Make the tables, unless another process was faster.
+def make_schema(transaction: OpenTransaction, *, partitions: int = 0) -> str:
+    """Make the tables, unless another process was faster; return the revision that is there now.
 
-    The version's row comes last: where the database cannot take back a CREATE TABLE, an unfinished schema has none, and
-    the next process goes on with it.
+    The revision's row comes last: where the database cannot take back a CREATE TABLE, an unfinished schema has none,
+    and the next process goes on with it.
+
+    Args:
+        transaction: An open one.
+        partitions: Into how many parts PostgreSQL splits each table, by the conversation; 0: it does not.
     """
-    if schema_is_there(transaction):
-        return
+    found = read_revision(transaction)
+    if found is not None:
+        return found
     for table in (schema, conversations, messages, changes):
-        transaction.run(CreateTable(table, if_not_exists=True), {})
-    transaction.run(_WRITE_VERSION, {})
+        for statement in creating(table, 0 if table is schema else partitions):
+            transaction.run(statement, {})
+    transaction.run(_WRITE_REVISION, {})
+    return NEWEST
+
+
+def _fits(table: Table, names: frozenset[str], transaction: OpenTransaction) -> bool:
+    return table.name not in names or set(table.columns.keys()) <= transaction.column_names(table.name)
 
 
 def _refuse_foreign(names: frozenset[str]) -> None:

@@ -82,7 +82,14 @@ class Transaction:
 
     def table_names(self) -> frozenset[str]:
         """Return the names of the tables and views that are there."""
-        self._cursor.execute(self._dialogue.table_names)
+        return self._names(self._dialogue.table_names)
+
+    def column_names(self, table: str) -> frozenset[str]:
+        """Return the names of the columns of `table`, one of ours."""
+        return self._names(self._dialogue.column_names.format(table=table))
+
+    def _names(self, question: str) -> frozenset[str]:
+        self._cursor.execute(question)
         return frozenset(name for (name,) in self._cursor.fetchall())
 
 
