@@ -143,7 +143,7 @@ def message_of_fields(value: object) -> Message:
     fields = _object(value, "the payload")
     version, role = fields.pop("v", None), fields.pop("role", None)
     if type(version) is not int or version < 1:
-        raise CorruptedConversationError("the payload has no version; restore the row from a backup")
+        raise CorruptedConversationError("the payload has no version; restore it from a backup")
     if version > PAYLOAD_VERSION:
         raise CorruptedConversationError(
             f"the payload has version {version}, this library reads up to {PAYLOAD_VERSION}; upgrade pychatmemory"
@@ -181,7 +181,7 @@ def parse_stored(text: str) -> object:
     try:
         return json.loads(_release_surrogates(text) if "\\ud" in text else text)
     except (ValueError, TypeError, RecursionError):
-        problem = "the payload is not JSON; restore the row from a backup"
+        problem = "the payload is not JSON; restore it from a backup"
     raise CorruptedConversationError(problem)  # outside, since the parser's error would quote the text
 
 
@@ -240,21 +240,21 @@ def _build(make: Callable[..., Any], fields: _Fields, where: str) -> Any:
     try:
         return make(**fields)
     except InvalidMessageError:
-        problem = f"{where} holds a value that no message has; restore the row from a backup"
+        problem = f"{where} holds a value that no message has; restore it from a backup"
     except (TypeError, ValueError):
-        problem = f"{where} lacks a field or has one that this version does not write; restore the row from a backup"
+        problem = f"{where} lacks a field or has one that this version does not write; restore it from a backup"
     raise CorruptedConversationError(problem)  # outside, since the constructor's error may quote a name
 
 
 def _object(value: object, where: str) -> _Fields:
     if not isinstance(value, dict):
-        raise CorruptedConversationError(f"{where} is not an object; restore the row from a backup")
+        raise CorruptedConversationError(f"{where} is not an object; restore it from a backup")
     return value
 
 
 def _list(value: object, where: str) -> list[object]:
     if not isinstance(value, list):
-        raise CorruptedConversationError(f"{where} is not a list; restore the row from a backup")
+        raise CorruptedConversationError(f"{where} is not a list; restore it from a backup")
     return value
 
 

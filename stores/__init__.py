@@ -8,20 +8,27 @@ if __name__ != "chatmemory.stores":
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from chatmemory.stores._document_back_ends import Document, Documents, VersionedDocuments
 from chatmemory.stores.base import ChatMemoryStore, ConversationInfo
+from chatmemory.stores.document import DocumentChatMemoryStore
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
 
 if TYPE_CHECKING:
     from chatmemory.stores._sql_schema import ExactString, schema_metadata
-    from chatmemory.stores._sql_upgrade import schema_revision, upgrade_schema
+    from chatmemory.stores._sql_upgrade import check_schema, schema_revision, upgrade_schema
     from chatmemory.stores.sql import SqlChatMemoryStore
 
 __all__ = [
     "ChatMemoryStore",
     "ConversationInfo",
+    "Document",
+    "DocumentChatMemoryStore",
+    "Documents",
     "ExactString",
     "InMemoryChatMemoryStore",
     "SqlChatMemoryStore",
+    "VersionedDocuments",
+    "check_schema",
     "schema_metadata",
     "schema_revision",
     "upgrade_schema",
@@ -31,6 +38,7 @@ __all__ = [
 _LOADED_WHEN_ASKED_FOR: Final = {  # SQLAlchemy takes half a second to import
     "ExactString": "_sql_schema",
     "SqlChatMemoryStore": "sql",
+    "check_schema": "_sql_upgrade",
     "schema_metadata": "_sql_schema",
     "schema_revision": "_sql_upgrade",
     "upgrade_schema": "_sql_upgrade",

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from heapq import nsmallest
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
-from chatmemory.checks import check_count
-from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
-from chatmemory.errors import NotInHistoryError, StoreError
+from chatmemory.core.entries import Change, Stamp
+from chatmemory.errors import StoreError
 from chatmemory.stores._conversation import Conversation, ids_on, shows
-from chatmemory.stores.base import (
-    ConversationInfo,
-    Page,
-    Retain,
-    check_clock,
-    check_conversation_id,
-    check_owner,
-    check_retain,
-    utc_now,
-    utc_of,
-)
+from chatmemory.stores._whole import WholeConversationStore
+from chatmemory.stores.base import ConversationInfo, Page, Retain, check_conversation_id, check_owner, utc_now
 
 
-class InMemoryChatMemoryStore:
+class InMemoryChatMemoryStore(WholeConversationStore):
     """Keeps conversations in this process, each with its whole history, about 300 bytes an entry beside its text.
 
     Args:
@@ -38,26 +27,9 @@ class InMemoryChatMemoryStore:
     conflict_timeout_seconds: float = 30
 
     def __init__(self, *, clock: Callable[[], datetime] = utc_now, retain: Retain = "history") -> None:
-        check_clock(clock)
-        check_retain(retain)
-        self._clock = clock
-        self._retain: Retain = retain
+        super().__init__(clock=clock, retain=retain)
         self._conversations: dict[str, Conversation] | None = {}
         self._lock = Lock()
-
-    def now(self) -> datetime:
-        """Return the clock's time, in UTC.
-
-        Raises:
-            InvalidArgumentError: The clock gives a time without a time zone.
-        """
-        return utc_of(self._clock)
-
-    def load(self, conversation_id: str, *, owner: str | None = None) -> Snapshot | None:
-        """Return the window, or None where there is no such conversation."""
-        with self._lock:
-            found = self._find(conversation_id, owner)
-            return None if found is None else found.snapshot()
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Keep `change`, and return the conversation's epoch.
@@ -70,31 +42,6 @@ class InMemoryChatMemoryStore:
             conversation.commit(change, expected, self._retain)
             self._open()[conversation_id] = conversation
             return conversation.epoch
-
-    def history(
-        self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
-    ) -> list[Entry]:
-        """Return up to `limit` entries with ``seq > after``, by seq."""
-        check_count("after", after, least=0)
-        check_count("limit", limit, least=1)
-        with self._lock:
-            found = self._find(conversation_id, owner)
-            return found.history(after, limit) if found is not None else []
-
-    def window_at(self, conversation_id: str, version: int, *, owner: str | None = None) -> list[Entry]:
-        """Return the entries that were in the window at `version`, by seq.
-
-        Raises:
-            NotInHistoryError: There is no such version.
-        """
-        check_count("version", version, least=None)
-        with self._lock:
-            found = self._find(conversation_id, owner)
-            if found is not None:
-                return found.window_at(version)
-            if version:
-                raise NotInHistoryError(f"conversation {conversation_id!r} has no version {version}")
-            return []
 
     def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
         """Forget the conversation, and return whether there was one."""
@@ -125,6 +72,11 @@ class InMemoryChatMemoryStore:
         with self._lock:
             self._conversations = None
 
+    @contextmanager
+    def _reading(self, conversation_id: str, owner: str | None) -> Iterator[Conversation | None]:
+        with self._lock:
+            yield self._find(conversation_id, owner)
+
     def _open(self) -> dict[str, Conversation]:
         if self._conversations is None:
             raise StoreError("the store is closed; make a new one")
@@ -135,11 +87,3 @@ class InMemoryChatMemoryStore:
         check_owner(owner)
         found = self._open().get(conversation_id)
         return found if found is not None and found.is_of(owner) else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
