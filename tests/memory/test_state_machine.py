@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from chatmemory import Change, ChatMemory, WindowOverflowError
 from chatmemory.messages import Message
-from chatmemory.stores import ChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore
+from chatmemory.stores import ChatMemoryStore, DocumentChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore
 from tests.conversations import (
     SizeCounter,
     calls,
@@ -41,6 +41,7 @@ from tests.model import DoesNotFitError, Happened, Model
 from tests.oracle import check_window
 from tests.real_memory import open_memory
 from tests.records import Record, open_ids
+from tests.stores.documents import PlainTexts
 from tests.window_settings import WindowSettings
 
 CONVERSATIONS = count(1)
@@ -268,3 +269,14 @@ def test_in_sqlite(tmp_path: Path) -> None:
             return SqlChatMemoryStore(f"sqlite:///{tmp_path / 'chat.db'}")
 
     run_state_machine_as_test(InSqlite, settings=settings(stateful_step_count=20))
+
+
+def test_in_documents() -> None:
+    """Kept as one text, read and written whole by a new store at each reopening, it goes as the rules say too."""
+    texts: dict[str, str] = {}
+
+    class InDocuments(MemoryBesideModel):
+        def open_store(self) -> ChatMemoryStore:
+            return DocumentChatMemoryStore(PlainTexts(texts))
+
+    run_state_machine_as_test(InDocuments, settings=settings(stateful_step_count=20))
