@@ -79,6 +79,20 @@ def schema_revision(url_or_engine: str | URL | Engine) -> str | None:
         return database.read(read_revision)
 
 
+def check_schema(url_or_engine: str | URL | Engine) -> None:
+    """Refuse a database whose schema is not the newest; for a deployment, before its first operation.
+
+    Raises:
+        StoreError: The database failed.
+        UnsupportedSchemaError: There is no schema yet, or it is older, newer or somebody else's; it says what to do.
+    """
+    with _opened(url_or_engine) as database:
+        revision, url = database.read(read_revision), database.engine.url
+        if revision is None:
+            raise UnsupportedSchemaError(f"{address_of(url)} holds no schema yet; {_run(url)}, or add a first message")
+        check_revision(revision, url)
+
+
 def is_older(revision: str | None) -> bool:
     """Whether `upgrade` leads from `revision` to the newest."""
     return revision in (BASE, *REVISIONS[:-1])
@@ -96,8 +110,7 @@ def check_revision(revision: str | None, url: URL) -> None:
     if is_older(revision):
         raise UnsupportedSchemaError(
             f"{where} holds schema {revision}, and this version of pychatmemory needs {NEWEST}; make a backup, "
-            f"and run: chatmemory db upgrade --db {shlex.quote(where)} (with the password, if there is one); "
-            f"or make the store with auto_upgrade=True"
+            f"and {_run(url)}; or make the store with auto_upgrade=True"
         )
     raise UnsupportedSchemaError(
         f"{where} holds schema {revision}, which is newer than this version of pychatmemory, made for {NEWEST}; "
@@ -117,7 +130,12 @@ def check_can_upgrade() -> None:
 
 def address_of(url: URL) -> str:
     """Return `url` without its secrets."""
-    return url.set(password=None).difference_update_query(_SECRETS).render_as_string()
+    shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
+    return shown.difference_update_query(_SECRETS).render_as_string()
+
+
+def _run(url: URL) -> str:
+    return f"run: chatmemory db upgrade --db {shlex.quote(address_of(url))} (with the password, if there is one)"
 
 
 def upgrade(database: Database) -> str | None:
@@ -176,8 +194,8 @@ def _check_split(transaction: Transaction, *, partitions: int) -> None:
         return
     ((found,),) = transaction.rows(COUNT_PARTITIONS, {})
     if found != partitions:
+        there = f"in {found} parts" if found else "whole"
         raise InvalidArgumentError(
             "partitions",
-            f"is {partitions}, and the tables that are there are in {found} parts (0: whole); leave it out, "
-            f"or give it where there are no tables yet",
+            f"is {partitions}, and the tables that are there are {there}; leave it out, or give another database",
         )

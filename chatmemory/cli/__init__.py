@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
-from chatmemory.cli.arguments import Command, name_of, parse, usage
+from chatmemory.cli.arguments import Command, Schema, name_of, parse, usage
 from chatmemory.errors import ChatMemoryError, InvalidArgumentError, TokenizerUnavailableError
 
 INCOMPLETE: Final = 1
@@ -22,6 +22,7 @@ INTERRUPTED: Final = 130
 """128 and the number of the signal, as shells have it."""
 
 _INSTALL: Final = 'the command line needs its extra: pip install "pychatmemory[cli]"'
+_INSTALL_ALEMBIC: Final = 'db upgrade needs its extra: pip install "pychatmemory[cli,migrations]"'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_INSTALL, WRONG_COMMAND)
     if command is None:
         return _fail(f"give a command\n{usage()}", WRONG_COMMAND)
+    if isinstance(command, Schema) and command.action == "upgrade" and find_spec("alembic") is None:
+        return _fail(_INSTALL_ALEMBIC, WRONG_COMMAND)
     # What leaves as oversize is in the report; without a handler Python would print it a second time.
     logging.getLogger("chatmemory").addHandler(logging.NullHandler())
     return _guarded(command)

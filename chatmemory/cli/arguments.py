@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from attrs import frozen
 
@@ -20,6 +20,12 @@ _REPLAY: Final = (
 )
 _SHOW: Final = "Print the window of one stored conversation. Nothing is changed, also where it is above a limit."
 _DB: Final = "database, such as sqlite:///chat.db"
+_SCHEMA: Final = (
+    "Look after the tables of a database. 'upgrade' makes them, or brings older ones to the newest revision: make a "
+    "backup first, nothing leads back. 'current' prints the revision that is there. 'check' says what to run where "
+    "that is not the newest, and its exit status is then 1."
+)
+_PARTITIONS: Final = "for PostgreSQL, where there are no tables yet: how many parts each is split into, by conversation"
 _NAMES: Final = {"url_or_engine": "--db", "conversation_id": "ID", "id": "ID"}
 
 
@@ -50,7 +56,19 @@ class Show:
     json: bool
 
 
-Command = Replay | Show
+SchemaAction = Literal["upgrade", "current", "check"]
+
+
+@frozen(kw_only=True)
+class Schema:
+    """``chatmemory db``: what to do with the tables of one database."""
+
+    action: SchemaAction
+    db: str
+    partitions: int = 0
+
+
+Command = Replay | Show | Schema
 
 
 def parse(arguments: Sequence[str] | None) -> Command | None:
@@ -65,6 +83,8 @@ def parse(arguments: Sequence[str] | None) -> Command | None:
         return _replay(parser, given)
     if given.command == "show":
         return Show(id=given.id, db=given.db, json=given.json)
+    if given.command == "db":
+        return Schema(action=given.action, db=given.db, partitions=getattr(given, "partitions", 0))
     return None
 
 
@@ -109,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_replay(commands.add_parser("replay", help="replay conversations through a memory", description=_REPLAY))
     _add_show(commands.add_parser("show", help="print a stored window", description=_SHOW))
+    _add_db(commands.add_parser("db", help="upgrade or check a database's tables", description=_SCHEMA))
     return parser
 
 
@@ -132,6 +153,16 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the conversation's id, as replay printed it")
     parser.add_argument("--db", metavar="URL", required=True, help=_DB)
     parser.add_argument("--json", action="store_true", help="print JSON, on one line")
+
+
+def _add_db(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    upgrade = actions.add_parser("upgrade", help="make the tables, or bring them to the newest revision")
+    upgrade.add_argument("--partitions", type=int, metavar="N", default=0, help=_PARTITIONS)
+    current = actions.add_parser("current", help="print the revision that is there")
+    check = actions.add_parser("check", help="exit with 1 unless that is the newest")
+    for action in (upgrade, current, check):
+        action.add_argument("--db", metavar="URL", required=True, help=_DB)
 
 
 def mark(text: str) -> float | int:

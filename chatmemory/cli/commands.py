@@ -1,4 +1,4 @@
-"""The two commands. Decides: what happens in which order, what goes on after a problem, and the exit status.
+"""The commands. Decides: what happens in which order, what goes on after a problem, and the exit status.
 
 A conversation whose id is stored already is refused: replaying it again would put every message in twice.
 """
@@ -13,10 +13,11 @@ from attrs import define, field
 from rich.progress import Progress
 
 from chatmemory import InvalidArgumentError
-from chatmemory.cli.arguments import Command, Replay, Show
+from chatmemory.cli.arguments import Command, Replay, Schema, Show
 from chatmemory.cli.printing import Printer
 from chatmemory.cli.reading import SAMPLE, Broken, Conversation, Found, read
 from chatmemory.cli.replaying import Budget, Report, replay
+from chatmemory.cli.schema import look_after
 from chatmemory.cli.showing import check_is_there, plain, stored_window
 from chatmemory.stores import ChatMemoryStore
 
@@ -30,6 +31,8 @@ def run(command: Command) -> int:
     Raises:
         ChatMemoryError: The command cannot go on.
     """
+    if isinstance(command, Schema):
+        return look_after(command)
     return _show(command) if isinstance(command, Show) else _replay(command)
 
 
