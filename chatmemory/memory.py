@@ -231,8 +231,7 @@ class ChatMemory:
 
         Raises:
             NotInHistoryError: The conversation has no such entry.
-            InvalidArgumentError: `seq` is no positive int.
-            InvalidMessageError: `text` is no str.
+            InvalidArgumentError: `seq` is no positive int, or `text` is no str.
             WindowOverflowError: The text does not fit beside what must stay, and ``overflow="raise"``.
             StoreError: As for `add`.
             OwnershipError: As for `window`.

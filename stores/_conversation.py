@@ -16,12 +16,15 @@ from attrs import define, evolve, field, frozen
 
 from chatmemory.core.entries import About, Change, Entry, Extent, Snapshot, Stamp
 from chatmemory.errors import ConflictError, NotInHistoryError
-from chatmemory.stores.base import ConversationInfo, Page, Retain
+from chatmemory.stores.base import COMMIT_IDS_KEPT, ConversationInfo, Page, Retain
 
 
 @frozen
 class Recorded:
-    """What is kept of a change, beside its entries: its key, and enough to show the window as it was."""
+    """What is kept of a change, beside its entries: its key, and enough to show the window as it was.
+
+    Where the window as it was is not kept, `next_seq` is 0.
+    """
 
     commit_id: str = ""
     next_seq: int = 1
@@ -85,7 +88,7 @@ class Conversation:
             NotInHistoryError: There is no such version, or it is not kept.
         """
         recorded = self.changes.get(version) if version else Recorded()
-        if recorded is None:
+        if recorded is None or recorded.next_seq == 0:
             raise NotInHistoryError(f"the conversation has no version {version}; ask for one that it has had and keeps")
         return [entry for entry in self._range(recorded) if _was_in(entry, version)]
 
@@ -128,7 +131,9 @@ class Conversation:
 
     def _forget(self) -> None:
         self.entries = [entry for entry in self.entries if entry.left is None]
-        self.changes = {self.version: self.changes[self.version]}
+        first = self.version - COMMIT_IDS_KEPT + 1
+        keys = {at: Recorded(old.commit_id, 0) for at, old in self.changes.items() if first <= at < self.version}
+        self.changes = keys | {self.version: self.changes[self.version]}
 
     def _range(self, recorded: Recorded) -> Iterator[Entry]:
         for seq in recorded.extent.kept_seqs:

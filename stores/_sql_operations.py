@@ -20,7 +20,7 @@ from chatmemory.stores import _sql_statements as statements
 from chatmemory.stores._sql_sealing import Seal
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Transaction
-from chatmemory.stores.base import Retain
+from chatmemory.stores.base import COMMIT_IDS_KEPT, Retain
 
 
 @frozen
@@ -102,8 +102,12 @@ class Commit:
         for statement, values, left in removing(self.conversation_id, self.change):
             self._hit(transaction.run(statement, values), left)
         if self.retain == "window":
-            values = {"p_id": self.conversation_id, "p_version": self.change.version}
-            transaction.run(statements.FORGET_CHANGES, values)
+            self._forget(transaction)
+
+    def _forget(self, transaction: Transaction) -> None:
+        ours: Values = {"p_id": self.conversation_id}
+        transaction.run(statements.FORGET_CHANGES, ours | {"p_forgotten": self.change.version - COMMIT_IDS_KEPT})
+        transaction.run(statements.FORGET_WINDOWS, ours | {"p_version": self.change.version})
 
     def _hit(self, found: int, expected: int) -> None:
         if found != expected:

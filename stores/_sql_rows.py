@@ -21,7 +21,7 @@ from chatmemory.stores._sql_statements import Row, Values
 from chatmemory.stores.base import ConversationInfo
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
+MICROSECOND: Final = timedelta(microseconds=1)
 _KINDS: Final[dict[object, Kind]] = {kind: kind for kind in get_args(Kind)}
 _REASONS: Final[dict[object, Reason | None]] = {None: None, **{reason: reason for reason in get_args(Reason)}}
 
@@ -242,7 +242,7 @@ def _about_of(conversation_id: str, columns: Sequence[Any], seal: Seal) -> About
 
 def microseconds(at: datetime) -> int:
     """Return whole microseconds since 1970 in UTC: exact, and the same number on every database."""
-    return (at - _EPOCH) // _MICROSECOND
+    return (at - _EPOCH) // MICROSECOND
 
 
 def moment(stored: int) -> datetime:

@@ -1,7 +1,7 @@
 """What a codec does to stored text: bytes that only its keys open, with the key's name beside.
 
-Decides: which of a row's three columns hold a text, and that a text that cannot be opened is an error and never left
-out. Knows no cipher: a codec is the application's own.
+Decides: which of a row's three columns hold a text, which rows are due to be sealed anew, and that a text that cannot
+be opened is an error and never left out. Knows no cipher: a codec is the application's own.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ Sealed = tuple[str | None, bytes | None, str | None]
 class PayloadCodec(Protocol):
     """Turns stored text into bytes that only it can read, and back: encryption at rest.
 
-    Attributes:
-        key_id: Names the key that `encode` uses now, in up to 64 characters. It is stored beside the bytes.
+    All methods may be called from several threads at once.
     """
 
     @property
-    def key_id(self) -> str: ...
+    def key_id(self) -> str:
+        """Names the key that `encode` uses now, in up to 64 printable characters. It is stored beside the bytes."""
+        ...
 
     def encode(self, data: bytes) -> bytes:
         """Return `data` sealed with the key that `key_id` names."""
@@ -56,6 +57,10 @@ class Seal:
         """The name of the key that is used now; None: texts are written plainly."""
         return None if self.codec is None else self.codec.key_id
 
+    def is_due(self, plain: str | None, sealed: bytes | None, key_id: str | None) -> bool:
+        """Whether a row holds a text that is not sealed with the key that is used now."""
+        return (plain is not None or sealed is not None) and key_id != self.key_id
+
     def close(self, text: str) -> Sealed:
         """Return `text` as a row is to hold it.
 
@@ -65,9 +70,11 @@ class Seal:
         if self.codec is None:
             return text, None, None
         try:
-            return None, bytes(self.codec.encode(text.encode())), self.codec.key_id
+            sealed, key_id = _bytes(self.codec.encode(text.encode())), self.codec.key_id
+            _check_key_id(key_id)
         except Exception as error:
             raise StoreError(f"the codec could not encode ({type(error).__name__}); nothing changed") from error
+        return None, sealed, key_id
 
     def open(self, plain: str | None, sealed: bytes | None, key_id: str | None) -> str:
         """Return the text that a row holds.
@@ -82,11 +89,18 @@ class Seal:
         if self.codec is None:
             raise CorruptedConversationError(f"the row is sealed with key {key_id!r}; open the store with its codec")
         try:
-            return self.codec.decode(bytes(sealed), key_id).decode()
+            return _bytes(self.codec.decode(bytes(sealed), key_id)).decode()
         except Exception as error:
             raise CorruptedConversationError(
                 f"the codec cannot open what key {key_id!r} sealed ({type(error).__name__}); give it that key"
             ) from error
+
+
+def _bytes(value: object) -> bytes:
+    # bytes(5) would be five zeros.
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"the codec gave a {type(value).__name__}, which is no bytes")
+    return bytes(value)
 
 
 def _check_key_id(key_id: object) -> None:

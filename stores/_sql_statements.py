@@ -11,7 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, Delete, Update, bindparam, delete, insert, or_, select, update
+from sqlalchemy import BigInteger, BindParameter, Delete, Update, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.sql import Executable
 
 from chatmemory.core.entries import Change
@@ -43,8 +43,9 @@ READ_CONVERSATION: Final = select(
 ).where(_c.id == _ID)
 READ_OWNER: Final = select(_c.owner).where(_c.id == _ID)
 READ_STATE: Final = select(_c.epoch, _c.version).where(_c.id == _ID)
+# A change whose window is not kept lies nowhere: its `first_seq` is 0.
 READ_CHANGE: Final = select(_h.first_seq, _h.last_seq, _h.kept_seqs).where(
-    _h.conversation_id == _ID, _h.version == _VERSION
+    _h.conversation_id == _ID, _h.version == _VERSION, _h.first_seq > 0
 )
 READ_COMMIT_ID: Final = select(_h.commit_id).where(_h.conversation_id == _ID, _h.version == _VERSION)
 READ_TAIL: Final = _OURS.where(_m.seq >= bindparam("p_first"), _m.removed_version.is_(None)).order_by(_m.seq)
@@ -54,6 +55,24 @@ READ_TAIL_AT: Final = _OURS.where(_m.seq >= bindparam("p_first"), _m.seq <= bind
 READ_HISTORY: Final = _OURS.where(_m.seq > bindparam("p_after")).order_by(_m.seq).limit(bindparam("p_limit"))
 READ_IDLE: Final = (
     select(_c.id).where(_c.updated_at < bindparam("p_before")).order_by(_c.id).limit(bindparam("p_limit"))
+)
+
+_IS_DUE: Final = func.coalesce(_m.key_id, "") != bindparam("p_key")  # not an OR, and no key is ""
+READ_ABOUTS: Final = (
+    select(_c.id, _c.about, _c.sealed, _c.key_id)
+    .where(_c.id >= bindparam("p_from"))
+    .order_by(_c.id)
+    .limit(bindparam("p_limit"))
+)
+LOCK_ABOUT: Final = select(_c.about, _c.sealed, _c.key_id).where(_c.id == _ID).with_for_update()
+READ_DUE: Final = (
+    select(_m.seq)
+    .where(_m.conversation_id == _ID, _m.seq > bindparam("p_after"), _IS_DUE)
+    .order_by(_m.seq)
+    .limit(bindparam("p_limit"))
+)
+READ_TEXTS: Final = select(_m.seq, _m.payload, _m.sealed, _m.key_id).where(
+    _m.conversation_id == _ID, _m.seq >= bindparam("p_first"), _m.seq <= bindparam("p_last"), _IS_DUE
 )
 
 ADD_CONVERSATION: Final = insert(conversations)
@@ -90,7 +109,17 @@ REDACT: Final = (
         redacted_version=_VERSION,
     )
 )
-FORGET_CHANGES: Final = delete(changes).where(_h.conversation_id == _ID, _h.version < _VERSION)
+_TEXT: Final[Values] = {"sealed": bindparam("p_sealed"), "key_id": bindparam("p_key")}
+RESEAL: Final = (
+    update(messages)
+    .where(_m.conversation_id == _ID, _m.seq == bindparam("p_seq"))
+    .values(payload=bindparam("p_payload"), **_TEXT)
+)
+RESEAL_ABOUT: Final = update(conversations).where(_c.id == _ID).values(about=bindparam("p_payload"), **_TEXT)
+FORGET_CHANGES: Final = delete(changes).where(_h.conversation_id == _ID, _h.version <= bindparam("p_forgotten"))
+FORGET_WINDOWS: Final = (
+    update(changes).where(_h.conversation_id == _ID, _h.version < _VERSION, _h.first_seq > 0).values(first_seq=0)
+)
 ERASE: Final = delete(conversations).where(_c.id == _ID)
 ERASE_OWNED: Final = ERASE.where(_c.owner == bindparam("p_owner"))
 ERASE_IDLE: Final = ERASE.where(_c.updated_at < bindparam("p_before"))

@@ -19,6 +19,9 @@ from chatmemory.errors import InvalidArgumentError
 Retain = Literal["history", "window"]
 """What a store keeps of entries that have left the window: everything, or nothing."""
 
+COMMIT_IDS_KEPT: Final = 100
+"""Where only the window is kept: how many of the newest changes are known by their key, so that none is doubled."""
+
 MAX_ID_LENGTH: Final = 255
 """Characters of a conversation's id."""
 

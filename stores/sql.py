@@ -22,11 +22,11 @@ from chatmemory.stores import _sql_operations as operations
 from chatmemory.stores import _sql_rows as rows
 from chatmemory.stores import _sql_statements as statements
 from chatmemory.stores._sql_engine import engine_for
-from chatmemory.stores._sql_schema import NEWEST, make_schema, read_revision
+from chatmemory.stores._sql_resealing import Resealing
+from chatmemory.stores._sql_schema import make_schema, schema_is_there
 from chatmemory.stores._sql_sealing import PayloadCodec, Seal
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Database, Transaction
-from chatmemory.stores._sql_upgrade import check_can_upgrade, check_revision, is_older, upgrade
 from chatmemory.stores.base import (
     ConversationInfo,
     Page,
@@ -60,16 +60,14 @@ class SqlChatMemoryStore:
         clock: Gives the time that new entries carry; any time zone.
         conflict_timeout_seconds: How long an operation waits for other writers, and for a database that is away.
         retain: ``"window"`` erases what leaves the window, in the same commit; `history` and `window_at` then know the
-            newest window only. What left before, under ``"history"``, stays.
+            newest window only. What left before, under ``"history"``, stays, until the conversation is deleted.
         expire_after: The age at which `purge` erases a conversation, counted from its newest change by `clock`.
         codec: Seals messages, titles and meta before they are stored (encryption at rest). Ids, owners, roles, times,
             token counts and reasons are not sealed.
-        auto_upgrade: Migrates an older schema at the first operation, under a lock. Without it, that operation raises
-            `UnsupportedSchemaError`, which says what to run.
 
     Raises:
         InvalidArgumentError: An argument is wrong.
-        StoreError: The database's driver, or what `auto_upgrade` needs, is not installed.
+        StoreError: The database's driver is not installed.
 
     Example:
         >>> with SqlChatMemoryStore("sqlite://") as store:
@@ -86,16 +84,13 @@ class SqlChatMemoryStore:
         retain: Retain = "history",
         expire_after: timedelta | None = None,
         codec: PayloadCodec | None = None,
-        auto_upgrade: bool = False,
     ) -> None:
         _check_wait(conflict_timeout_seconds)
         check_clock(clock)
         check_retain(retain)
         _check_age(expire_after)
-        if auto_upgrade:
-            check_can_upgrade()
-        self._auto_upgrade = auto_upgrade
         self._seal = Seal(codec)
+        self._resealing = Resealing(self._seal)
         self._retain: Retain = retain
         self._expire_after = expire_after
         engine, is_owned = engine_for(url_or_engine, wait_seconds=conflict_timeout_seconds)
@@ -119,9 +114,14 @@ class SqlChatMemoryStore:
             CorruptedConversationError: A stored row cannot be read.
         """
         _check_names(conversation_id, owner)
-        found = self._read(lambda transaction: operations.read_window(transaction, conversation_id))
-        snapshot = None if found is None else rows.snapshot_of(conversation_id, *found, self._seal)
-        return snapshot if snapshot is not None and owner in (None, snapshot.about.owner) else None
+
+        def read(transaction: Transaction) -> tuple[Row, list[Row]] | None:
+            if not operations.is_of(transaction, conversation_id, owner):
+                return None
+            return operations.read_window(transaction, conversation_id)
+
+        found = self._read(read)
+        return None if found is None else rows.snapshot_of(conversation_id, *found, self._seal)
 
     def commit(self, conversation_id: str, change: Change, expected: Stamp) -> str:
         """Write one change whole or not at all, and return the conversation's epoch.
@@ -179,7 +179,11 @@ class SqlChatMemoryStore:
         return rows.entries_of(conversation_id, found or [], self._seal)
 
     def delete(self, conversation_id: str, *, owner: str | None = None) -> bool:
-        """Erase every row of the conversation; return whether there was one."""
+        """Erase every row of the conversation; return whether there was one.
+
+        SQLite overwrites the rows (``secure_delete``). README, "Erasing, forgetting, encrypting", says where a database
+        keeps old rows for a while, and what makes it let go of them.
+        """
         _check_names(conversation_id, owner)
         if not self._finds_schema():
             return False
@@ -194,11 +198,12 @@ class SqlChatMemoryStore:
 
         Raises:
             InvalidArgumentError: The store has no `expire_after`, or `limit` is no positive int.
+            StoreError: The database failed; what was erased before stays erased.
         """
         check_count("limit", limit)
         if self._expire_after is None:
             raise InvalidArgumentError("expire_after", "is None; make the store with a timedelta")
-        before = rows.microseconds(self.now() - self._expire_after)
+        before = max(rows.microseconds(self.now()) - self._expire_after // rows.MICROSECOND, -LARGEST)
         values: Values = {"p_before": before, "p_limit": min(limit, LARGEST)}
         idle = self._read(lambda transaction: transaction.rows(statements.READ_IDLE, values)) or []
         erased = [
@@ -206,6 +211,25 @@ class SqlChatMemoryStore:
             for (conversation_id,) in idle
         ]
         return sum(erased)
+
+    def reseal(self, *, limit: int = 1000) -> int:
+        """Seal up to `limit` stored texts with the codec's present key; return how many.
+
+        For a new key, and for rows that were written before the store had a codec. First give every process that
+        writes the new codec, then call this until it returns 0: nothing needs another key, or none, any more. What is
+        said does not change, so there is no new version. Others wait for a hundred rows at most, and may go on using
+        the conversations. The walk is this object's: another one begins at the beginning, and skips what is done.
+
+        Raises:
+            InvalidArgumentError: The store has no codec, or `limit` is no positive int.
+            CorruptedConversationError: A text cannot be opened, for want of its key. It is left as it is; give the
+                codec that key, or delete the conversation, since the walk does not pass it by.
+            StoreError: The codec or the database failed; the next call goes on from there.
+        """
+        check_count("limit", limit)
+        if self._seal.key_id is None:
+            raise InvalidArgumentError("codec", "is None; make the store with the codec that is to seal its rows")
+        return self._resealing.run(self._read, self._write, limit)
 
     def conversations(
         self,
@@ -248,18 +272,13 @@ class SqlChatMemoryStore:
 
     def _write(self, work: Callable[[Transaction], Result]) -> Result:
         if not self._finds_schema():
-            self._schema_is_there = self._is_newest(self._database.write(make_schema))
+            self._database.write(make_schema)
+            self._schema_is_there = True
         return self._database.write(work)
 
     def _finds_schema(self) -> bool:
-        self._schema_is_there = self._schema_is_there or self._is_newest(self._database.read(read_revision))
+        self._schema_is_there = self._schema_is_there or self._database.read(schema_is_there)
         return self._schema_is_there
-
-    def _is_newest(self, revision: str | None) -> bool:
-        if self._auto_upgrade and is_older(revision):
-            revision = upgrade(self._database)
-        check_revision(revision, self._database.engine.url)
-        return revision == NEWEST
 
 
 def _check_wait(seconds: object) -> None:

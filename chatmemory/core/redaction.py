@@ -6,6 +6,7 @@ results find each other (R3), stay. Knows messages only.
 
 from __future__ import annotations
 
+from chatmemory.errors import InvalidArgumentError
 from chatmemory.messages import (
     AssistantMessage,
     ContextMessage,
@@ -17,12 +18,14 @@ from chatmemory.messages import (
 )
 
 
-def redacted(message: Message, text: str) -> Message:
+def redacted(message: Message, text: object) -> Message:
     """Return the message that takes the place of `message` and says `text`.
 
     Raises:
-        InvalidMessageError: `text` is no str.
+        InvalidArgumentError: `text` is no str.
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentError("text", f"is of type {type(text).__name__}; give a str")
     if isinstance(message, SystemMessage):
         return SystemMessage(text, role=message.role)
     if isinstance(message, AssistantMessage):
