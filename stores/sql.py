@@ -23,10 +23,11 @@ from chatmemory.stores import _sql_rows as rows
 from chatmemory.stores import _sql_statements as statements
 from chatmemory.stores._sql_engine import engine_for
 from chatmemory.stores._sql_resealing import Resealing
-from chatmemory.stores._sql_schema import make_schema, schema_is_there
+from chatmemory.stores._sql_schema import NEWEST, make_schema, read_revision
 from chatmemory.stores._sql_sealing import PayloadCodec, Seal
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Database, Transaction
+from chatmemory.stores._sql_upgrade import check_can_upgrade, check_revision, is_older, upgrade
 from chatmemory.stores.base import (
     ConversationInfo,
     Page,
@@ -64,10 +65,12 @@ class SqlChatMemoryStore:
         expire_after: The age at which `purge` erases a conversation, counted from its newest change by `clock`.
         codec: Seals messages, titles and meta before they are stored (encryption at rest). Ids, owners, roles, times,
             token counts and reasons are not sealed.
+        auto_upgrade: Migrates an older schema at the first operation, under a lock. Without it, that operation raises
+            `UnsupportedSchemaError`, which says what to run.
 
     Raises:
         InvalidArgumentError: An argument is wrong.
-        StoreError: The database's driver is not installed.
+        StoreError: The database's driver, or what `auto_upgrade` needs, is not installed.
 
     Example:
         >>> with SqlChatMemoryStore("sqlite://") as store:
@@ -84,11 +87,15 @@ class SqlChatMemoryStore:
         retain: Retain = "history",
         expire_after: timedelta | None = None,
         codec: PayloadCodec | None = None,
+        auto_upgrade: bool = False,
     ) -> None:
         _check_wait(conflict_timeout_seconds)
         check_clock(clock)
         check_retain(retain)
         _check_age(expire_after)
+        if auto_upgrade:
+            check_can_upgrade()
+        self._auto_upgrade = auto_upgrade
         self._seal = Seal(codec)
         self._resealing = Resealing(self._seal)
         self._retain: Retain = retain
@@ -272,13 +279,18 @@ class SqlChatMemoryStore:
 
     def _write(self, work: Callable[[Transaction], Result]) -> Result:
         if not self._finds_schema():
-            self._database.write(make_schema)
-            self._schema_is_there = True
+            self._schema_is_there = self._is_newest(self._database.write(make_schema))
         return self._database.write(work)
 
     def _finds_schema(self) -> bool:
-        self._schema_is_there = self._schema_is_there or self._database.read(schema_is_there)
+        self._schema_is_there = self._schema_is_there or self._is_newest(self._database.read(read_revision))
         return self._schema_is_there
+
+    def _is_newest(self, revision: str | None) -> bool:
+        if self._auto_upgrade and is_older(revision):
+            revision = upgrade(self._database)
+        check_revision(revision, self._database.engine.url)
+        return revision == NEWEST
 
 
 def _check_wait(seconds: object) -> None:
