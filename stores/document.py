@@ -184,10 +184,14 @@ class DocumentChatMemoryStore(WholeConversationStore):
             yield
         except StoreError:
             raise
+        except UnicodeDecodeError as error:
+            raise CorruptedConversationError(
+                f"{_named(conversation_id)}: byte {error.start} of a document is no {error.encoding}; "
+                f"restore it from a backup"
+            ) from error
         except Exception as error:
-            whose = "the documents" if conversation_id is None else f"conversation {conversation_id!r}"
             raise StoreError(
-                f"the back end could not {what} {whose} ({type(error).__name__}); the cause says why",
+                f"the back end could not {what} {_named(conversation_id)} ({type(error).__name__}); the cause says why",
                 outcome_unknown=writing and not isinstance(error, self._unchanged_after),
             ) from error
 
@@ -221,6 +225,10 @@ def _tell_if_overwritten(conversation_id: str, conversation: Conversation, expec
             conversation_id,
             expected.version,
         )
+
+
+def _named(conversation_id: str | None) -> str:
+    return "the documents" if conversation_id is None else f"conversation {conversation_id!r}"
 
 
 def _compared(documents: object) -> VersionedDocuments:

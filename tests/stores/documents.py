@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from multiprocessing.synchronize import Barrier as ProcessBarrier
 from multiprocessing.synchronize import Event as ProcessEvent
@@ -90,15 +91,16 @@ class VersionedTexts(VersionedDocuments):
         return bool((None if found is None else found.revision) == expected)
 
 
+def meeting() -> Barrier:
+    """Return where the six writers of the suite's test meet."""
+    return Barrier(6, timeout=30)
+
+
 @define
-class MeetingTexts(VersionedTexts):
+class MeetingVersions(VersionedTexts):
     """Lets nobody write before all writers have read: whoever does not compare now overwrites another."""
 
-    writers: int = 6
-    met: Barrier = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.met = Barrier(self.writers, timeout=30)
+    met: Barrier = field(factory=meeting)
 
     def put(self, key: str, text: str, *, expected: Any) -> bool:
         """Wait for the others, then compare and set."""
@@ -107,11 +109,39 @@ class MeetingTexts(VersionedTexts):
 
 
 @define
-class IgnoringTexts(MeetingTexts):
+class IgnoringVersions(MeetingVersions):
     """Writes whatever the text was planned on."""
 
     def _is_at(self, key: str, expected: Any) -> bool:  # noqa: ARG002 - that is the fault
         return True
+
+
+@define
+class MeetingTexts(PlainTexts):
+    """Lets nobody take the lock before all writers have read."""
+
+    met: Barrier = field(factory=meeting)
+
+    def locked(self, key: str) -> AbstractContextManager[object]:
+        """Wait for the others, then for the lock."""
+        self.met.wait()
+        return super().locked(key)
+
+
+@define
+class UnlockedTexts(PlainTexts):
+    """Has no lock, as between processes; so nobody writes before all writers have compared."""
+
+    met: Barrier = field(factory=meeting)
+
+    def locked(self, key: str) -> AbstractContextManager[object]:
+        """Hold nothing."""
+        return nullcontext(key)
+
+    def put(self, key: str, text: str) -> None:
+        """Wait for the others, then set."""
+        self.met.wait()
+        super().put(key, text)
 
 
 def add_to_files(folder: Path, name: str, each: int, start: ProcessBarrier) -> None:

@@ -6,8 +6,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,18 +28,18 @@ from chatmemory import (
 from chatmemory.errors import InvalidArgumentError, StoreError
 from chatmemory.stores import (
     ChatMemoryStore,
-    Document,
     DocumentChatMemoryStore,
     InMemoryChatMemoryStore,
-    VersionedDocuments,
 )
 from chatmemory.stores.base import COMMIT_IDS_KEPT
 from chatmemory.testing.changes import START, ConversationModel, add_until_taken
 from chatmemory.testing.store_conformance import StoreConformance
 from tests.stores.documents import (
-    IgnoringTexts,
+    IgnoringVersions,
     MeetingTexts,
+    MeetingVersions,
     PlainTexts,
+    UnlockedTexts,
     VersionedTexts,
     add_to_files,
     hold_lock,
@@ -78,12 +78,17 @@ class TestVersionedTexts(StoreConformance):
         return DocumentChatMemoryStore(self.places.setdefault(place, VersionedTexts()))
 
 
-def test_the_suite_catches_a_put_that_ignores_expected() -> None:
-    """A back end that compares passes where all writers meet; one that ignores `expected` is caught there."""
-    suite = TestVersionedTexts()
-    suite.test_threads_make_one_conversation(DocumentChatMemoryStore(MeetingTexts()))
+@pytest.mark.parametrize("documents", [MeetingVersions, MeetingTexts])
+def test_who_compares_passes(documents: type[MeetingVersions | MeetingTexts]) -> None:
+    """Where all writers meet after reading, one writes and the others get a conflict."""
+    TestPlainTexts().test_threads_make_one_conversation(DocumentChatMemoryStore(documents()))
+
+
+@pytest.mark.parametrize("documents", [IgnoringVersions, UnlockedTexts])
+def test_who_does_not_is_caught(documents: type[IgnoringVersions | UnlockedTexts]) -> None:
+    """The suite catches a `put` that ignores `expected`, and a `locked` that locks nothing."""
     with pytest.raises(AssertionError):
-        suite.test_threads_make_one_conversation(DocumentChatMemoryStore(IgnoringTexts()))
+        TestPlainTexts().test_threads_make_one_conversation(DocumentChatMemoryStore(documents()))
 
 
 def test_processes_share_the_readmes_files(tmp_path: Path) -> None:
@@ -110,18 +115,9 @@ def test_a_killed_process_holds_up_nobody(tmp_path: Path) -> None:
     assert {"c-c.json", ".lock"} == {path.name for path in tmp_path.iterdir()}
 
 
-@define
-class UnlockedTexts(PlainTexts):
-    """Texts as another process sees them: its lock is not ours."""
-
-    def locked(self, key: str) -> AbstractContextManager[object]:
-        """Hold nothing."""
-        return nullcontext(key)
-
-
 def test_a_lost_change_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
     """Who was overwritten by a process that holds no common lock is refused when it writes again, and it is logged."""
-    texts = UnlockedTexts()
+    texts = PlainTexts()
     one, other = (MessageWindowChatMemory("c", max_messages=9, store=DocumentChatMemoryStore(texts)) for _ in "ab")
     one.add(UserMessage("first"))
     other.refresh()
@@ -192,43 +188,47 @@ def test_retain_window_bounds_the_text() -> None:
     assert model.snapshot == store.load("c")
 
 
-def test_a_memory_deletes_what_others_write_to() -> None:
-    """Where another writer comes between, deleting is a `StoreError` that may pass, and the memory tries again."""
-    texts = VersionedTexts()
-    store, other = (DocumentChatMemoryStore(each) for each in (InterruptedTexts(texts), texts))
-    add_until_taken(other, "c", "u")
-    with pytest.raises(StoreError) as caught:
-        store.delete("c")
-    assert (True, False) == (caught.value.transient, caught.value.outcome_unknown)
-    assert MessageWindowChatMemory("c", max_messages=9, store=store).delete()
-    assert None is other.load("c")
+@define
+class InterruptedTexts(PlainTexts):
+    """Before each of the first two deletions is compared, somebody adds to the conversation ``c``."""
+
+    left: int = 2
+
+    def locked(self, key: str) -> AbstractContextManager[object]:
+        """Let somebody add first."""
+        if self.left:
+            self.left -= 1
+            add_until_taken(DocumentChatMemoryStore(PlainTexts(self.texts)), "c", "between")
+        return super().locked(key)
 
 
 @define
-class InterruptedTexts(VersionedDocuments):
-    """Before each of the first two deletions, somebody adds to the conversation ``c``."""
+class InterruptedVersions(VersionedTexts):
+    """The same, where the back end compares."""
 
-    inner: VersionedTexts
     left: int = 2
-
-    def get(self, key: str) -> Document | None:
-        """Pass it on."""
-        return self.inner.get(key)
-
-    def put(self, key: str, text: str, *, expected: Any) -> bool:
-        """Pass it on."""
-        return self.inner.put(key, text, expected=expected)
 
     def delete(self, key: str, *, expected: Any) -> bool:
         """Let somebody add first."""
         if self.left:
             self.left -= 1
-            add_until_taken(DocumentChatMemoryStore(self.inner), "c", "between")
-        return self.inner.delete(key, expected=expected)
+            add_until_taken(DocumentChatMemoryStore(self), "c", "between")
+        return super().delete(key, expected=expected)
 
-    def keys(self) -> Iterable[str]:
-        """Pass it on."""
-        return self.inner.keys()
+
+@pytest.mark.parametrize("interrupted", [InterruptedTexts, InterruptedVersions])
+def test_a_memory_deletes_what_others_write_to(interrupted: type[InterruptedTexts | InterruptedVersions]) -> None:
+    """Where another writer comes between, deleting is a `StoreError` that may pass, and the memory tries again."""
+    documents = interrupted(left=0)
+    store = DocumentChatMemoryStore(documents)
+    add_until_taken(store, "c", "u")
+    documents.left = 2
+    with pytest.raises(StoreError) as caught:
+        store.delete("c")
+    assert (True, False) == (caught.value.transient, caught.value.outcome_unknown)
+    assert ["u", "between"] == [entry.message.text for entry in store.history("c")]
+    assert MessageWindowChatMemory("c", max_messages=9, store=store).delete()
+    assert None is store.load("c")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -16,7 +17,7 @@ from chatmemory.messages import UserMessage
 from chatmemory.stores import ChatMemoryStore, Document, DocumentChatMemoryStore
 from chatmemory.testing.changes import ConversationModel
 from chatmemory.testing.store_entries import numbered
-from tests.stores.documents import PlainTexts, VersionedTexts
+from tests.stores.documents import PlainTexts, VersionedTexts, json_files
 
 Fields = dict[str, Any]
 
@@ -55,6 +56,17 @@ def refused(texts: PlainTexts, error: type[StoreError]) -> None:
 def test_foreign_texts_are_refused(text: str) -> None:
     """What this library did not write is an error, never an empty conversation, and never overwritten."""
     refused(PlainTexts({"c-c": text}), CorruptedConversationError)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    """A file that is not UTF-8 is unreadable, which is not absent, and is never overwritten."""
+    file, store = tmp_path / "c-c.json", DocumentChatMemoryStore(json_files(tmp_path))
+    file.write_bytes(b"secret \xff")
+    for call in CALLS:
+        with pytest.raises(CorruptedConversationError, match="byte 7") as caught:
+            call(store)
+        assert "secret" not in str(caught.value)
+    assert b"secret \xff" == file.read_bytes()
 
 
 def test_cut_texts_are_refused() -> None:
