@@ -8,27 +8,21 @@ like every transaction here it is begun and ended by statements, whatever the dr
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import DBAPIError
 
 from chatmemory.errors import StoreError
-from chatmemory.stores._sql_engine import give_back, take_over
-from chatmemory.stores._sql_errors import FAILURES, is_busy
+from chatmemory.stores._sql_engine import MYSQL_LOCK, POSTGRESQL_LOCK, give_back, take_over
+from chatmemory.stores._sql_errors import FAILURES
 from chatmemory.stores._sql_forks import follow
 from chatmemory.stores._sql_transactions import Database
 
-_PAUSE_SECONDS: Final = 0.01
-_NEVER: Final = threading.Event()
-_NAME: Final = "CONCAT('chatmemory ', MD5(DATABASE()))"  # the server has one space of names for all databases
-_TAKE: Final = text(f"SELECT GET_LOCK({_NAME}, :seconds)")
-_RELEASE: Final = text(f"SELECT RELEASE_LOCK({_NAME})")
-_POSTGRESQL_LOCK: Final = 0x63686174_6D656D  # "chatmem"
+_TABLE_SECONDS: Final = 30
+_TAKE: Final = text(f"SELECT GET_LOCK({MYSQL_LOCK}, :seconds)")
+_RELEASE: Final = text(f"SELECT RELEASE_LOCK({MYSQL_LOCK})")
 
 
 @contextmanager
@@ -48,14 +42,14 @@ def alone(database: Database) -> Iterator[Connection]:
 def _connected(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection:
         driver = connection.connection.driver_connection
-        is_taken_over = take_over(driver, engine)
+        is_taken_over = engine.dialect.name == "sqlite" and take_over(driver, engine)
         try:
             yield connection
         except BaseException as error:
             _undo(connection, driver, error)
             raise
         finally:
-            if is_taken_over and not connection.invalidated:
+            if is_taken_over:
                 give_back(driver, engine)
 
 
@@ -70,30 +64,31 @@ def _undo(connection: Connection, driver: Any, error: BaseException) -> None:
 
 @contextmanager
 def _on_sqlite(connection: Connection, seconds: float) -> Iterator[None]:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            break
-        except DBAPIError as error:
-            if not is_busy(error) or time.monotonic() >= deadline:
-                raise
-        _NEVER.wait(_PAUSE_SECONDS)
-    yield
-    connection.exec_driver_sql("COMMIT")
+    before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {math.ceil(seconds * 1000)}")
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield
+        connection.exec_driver_sql("COMMIT")
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
 
 
 @contextmanager
 def _on_postgresql(connection: Connection, seconds: float) -> Iterator[None]:
+    connection.execution_options(isolation_level="AUTOCOMMIT")  # of the driver: it says no BEGIN of its own
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL READ COMMITTED")
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = {math.ceil(seconds * 1000)}")
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_POSTGRESQL_LOCK})")
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRESQL_LOCK})")
+    # Whoever waits for a table makes everyone else wait for it too.
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {math.ceil(min(seconds, _TABLE_SECONDS) * 1000)}")
     yield
     connection.exec_driver_sql("COMMIT")
 
 
 @contextmanager
 def _on_mysql(connection: Connection, seconds: float) -> Iterator[None]:
+    connection.execution_options(isolation_level="AUTOCOMMIT")
     if connection.execute(_TAKE, {"seconds": math.ceil(seconds)}).scalar() != 1:
         raise StoreError("another process has been changing the schema for too long; try again", transient=True)
     try:

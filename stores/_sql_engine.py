@@ -6,6 +6,7 @@ A caller's engine keeps its own settings. Knows no tables.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from typing import Any, Final
 
@@ -23,47 +24,74 @@ _DRIVERS: Final = {
     "mariadb": "mariadb+pymysql",
 }
 _INSTALL: Final = {
-    "postgresql+psycopg": "psycopg[binary]",
-    "mysql+pymysql": "PyMySQL",
-    "mariadb+pymysql": "PyMySQL",
+    "postgresql+psycopg": "pychatmemory[postgresql]",
+    "mysql+pymysql": "pychatmemory[mysql]",
+    "mariadb+pymysql": "pychatmemory[mysql]",
 }
 _EXAMPLES: Final = "a URL such as sqlite:///chat.db, or a SQLAlchemy Engine"
 
 
 @frozen
 class Dialogue:
-    """How a database is talked to: the first words of a transaction, and the questions for names."""
+    """How a database is talked to.
 
-    begin_read: str
-    begin_write: str
+    Attributes:
+        begin_read: What begins a transaction that reads one unchanging state.
+        begin_look: What begins a transaction that reads the schema, which others may be making.
+        begin_write: What begins a transaction that writes; nothing where the driver's first statement does it.
+        table_names: Asks for the names of the tables and views that are there.
+        column_names: Asks for those of the columns of ``{table}``.
+        lock_schema: Waits until no other process changes the schema.
+        unlock_schema: Lets the next one; nothing where the transaction's end does it.
+    """
+
+    begin_read: tuple[str, ...]
+    begin_look: tuple[str, ...]
+    begin_write: tuple[str, ...]
     table_names: str
-    column_names: str  # with {table}
+    column_names: str
+    lock_schema: str | None = None
+    unlock_schema: str | None = None
 
 
 _TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = "
 _COLUMNS: Final = "SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' AND table_schema = "
+POSTGRESQL_LOCK: Final = 0x63686174_6D656D
+MYSQL_LOCK: Final = "CONCAT('chatmemory ', MD5(DATABASE()))"  # the server has one space of names for all databases
+# READ COMMITTED, since REPEATABLE READ locks the gaps beside a conversation too, where others write theirs.
 _MYSQL: Final = Dialogue(
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-    "START TRANSACTION",
-    f"{_TABLES}DATABASE()",
-    f"{_COLUMNS}DATABASE()",
+    begin_read=(
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    ),
+    begin_look=(),
+    begin_write=(),
+    table_names=f"{_TABLES}DATABASE()",
+    column_names=f"{_COLUMNS}DATABASE()",
+    lock_schema=f"SELECT GET_LOCK({MYSQL_LOCK}, 60)",
+    unlock_schema=f"SELECT RELEASE_LOCK({MYSQL_LOCK})",
 )
 _DIALOGUES: Final = {
     "sqlite": Dialogue(
-        "BEGIN",
-        "BEGIN IMMEDIATE",
-        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')",
-        "SELECT name FROM pragma_table_info('{table}')",
+        begin_read=("BEGIN",),
+        begin_look=("BEGIN",),
+        begin_write=("BEGIN IMMEDIATE",),
+        table_names="SELECT name FROM sqlite_master WHERE type IN ('table', 'view')",
+        column_names="SELECT name FROM pragma_table_info('{table}')",
     ),
     "postgresql": Dialogue(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        "BEGIN",
-        f"{_TABLES}current_schema()",
-        f"{_COLUMNS}current_schema()",
+        begin_read=("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",),
+        begin_look=("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",),
+        begin_write=("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",),
+        table_names=f"{_TABLES}current_schema()",
+        column_names=f"{_COLUMNS}current_schema()",
+        lock_schema=f"SELECT pg_advisory_xact_lock({POSTGRESQL_LOCK})",
     ),
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
 }
+_LEVELS: Final = {"postgresql": "AUTOCOMMIT", "mysql": "READ COMMITTED", "mariadb": "READ COMMITTED"}
+"""SQLAlchemy's isolation levels under which our first and last words are all that begins and ends a transaction."""
 
 
 def dialogue_of(engine: Engine) -> Dialogue:
@@ -82,7 +110,7 @@ def engine_for(url_or_engine: str | URL | Engine, *, wait_seconds: float) -> tup
         _check_dialect(url_or_engine.dialect)
         return url_or_engine, False
     url = _url(url_or_engine)
-    return (_sqlite_engine(url, wait_seconds) if url.get_backend_name() == "sqlite" else _engine(url)), True
+    return (_sqlite_engine if url.get_backend_name() == "sqlite" else _server_engine)(url, wait_seconds), True
 
 
 def _url(value: object) -> URL:
@@ -119,8 +147,44 @@ def _create(url: URL, **settings: Any) -> Engine:
     raise InvalidArgumentError(_FIELD, problem)
 
 
-def _engine(url: URL) -> Engine:
-    return _create(url, isolation_level="AUTOCOMMIT")
+def _server_engine(url: URL, wait_seconds: float) -> Engine:
+    settings = _TIME_OUTS.get(url.drivername, lambda _: {})(wait_seconds)
+    asked = {name: value for name, value in settings.items() if name not in url.query}
+    return _create(
+        url,
+        isolation_level=_LEVELS[url.get_backend_name()],
+        connect_args=asked,
+        pool_timeout=wait_seconds,
+        pool_reset_on_return=None,  # every transaction is ended here, so the pool need not ask for that once more
+    )
+
+
+def _connect_seconds(wait_seconds: float) -> int:
+    return max(2, min(10, math.ceil(wait_seconds)))
+
+
+def _psycopg_time_outs(wait_seconds: float) -> dict[str, Any]:
+    # Between them they notice a cut network while sending and while waiting, in about five seconds; a server that is
+    # silent but acknowledges needs `_sql_deadlines`.
+    return {
+        "connect_timeout": _connect_seconds(wait_seconds),
+        "keepalives_idle": 2,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 5_000,
+    }
+
+
+def _pymysql_time_outs(wait_seconds: float) -> dict[str, Any]:
+    seconds = math.ceil(wait_seconds)
+    return {"connect_timeout": _connect_seconds(wait_seconds), "read_timeout": seconds, "write_timeout": seconds}
+
+
+_TIME_OUTS: Final = {
+    "postgresql+psycopg": _psycopg_time_outs,
+    "mysql+pymysql": _pymysql_time_outs,
+    "mariadb+pymysql": _pymysql_time_outs,
+}
 
 
 def _sqlite_engine(url: URL, wait_seconds: float) -> Engine:
@@ -152,7 +216,8 @@ def _set_pragmas(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA secure_delete=ON").close()
         connection.execute("PRAGMA journal_mode=WAL").close()
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:  # which can still be read, as it is
+        # A read-only file can be read as it is; a busy one is being opened by another process, in the same way.
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY):
             connection.close()
             raise
 
@@ -165,7 +230,7 @@ def take_over(connection: Any, engine: Engine) -> bool:
         engine: A caller's engine.
     """
     if engine.dialect.name != "sqlite":
-        engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
+        engine.dialect.set_isolation_level(connection, _LEVELS[engine.dialect.name])  # type: ignore[arg-type]
         return True
     # Python's older way begins only where nothing is begun. The newer way is always inside a transaction.
     if getattr(connection, "autocommit", None) is not False:

@@ -8,6 +8,7 @@ transaction. How older tables become these stands in `migrations`; a change here
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 from sqlalchemy import (
@@ -174,6 +175,8 @@ class OpenTransaction(Protocol):
 
     def run(self, statement: Executable, values: dict[str, Any]) -> int: ...
 
+    def alone(self) -> AbstractContextManager[None]: ...
+
 
 def schema_metadata() -> MetaData:
     """Return the tables of `SqlChatMemoryStore`, for an application's own Alembic: one of its ``target_metadata``.
@@ -201,6 +204,19 @@ def read_revision(transaction: OpenTransaction) -> str | None:
     return None if all(_fits(table, names, transaction) for table in metadata.sorted_tables) else BASE
 
 
+def settled_revision(transaction: OpenTransaction) -> str | None:
+    """Return what `read_revision` does, where another process may be making the tables at this moment.
+
+    Raises:
+        UnsupportedSchemaError: A table is somebody else's.
+    """
+    found = read_revision(transaction)
+    if found != BASE:
+        return found
+    with transaction.alone():  # MariaDB and MySQL show tables that are half made
+        return read_revision(transaction)
+
+
 def make_schema(transaction: OpenTransaction, *, partitions: int = 0) -> str:
     """Make the tables, unless another process was faster; return the revision that is there now.
 
@@ -211,14 +227,15 @@ def make_schema(transaction: OpenTransaction, *, partitions: int = 0) -> str:
         transaction: An open one.
         partitions: Into how many parts PostgreSQL splits each table, by the conversation; 0: it does not.
     """
-    found = read_revision(transaction)
-    if found is not None:
-        return found
-    for table in (schema, conversations, messages, changes):
-        for statement in creating(table, 0 if table is schema else partitions):
-            transaction.run(statement, {})
-    transaction.run(_WRITE_REVISION, {})
-    return NEWEST
+    with transaction.alone():
+        found = read_revision(transaction)
+        if found is not None:
+            return found
+        for table in (schema, conversations, messages, changes):
+            for statement in creating(table, 0 if table is schema else partitions):
+                transaction.run(statement, {})
+        transaction.run(_WRITE_REVISION, {})
+        return NEWEST
 
 
 def _fits(table: Table, names: frozenset[str], transaction: OpenTransaction) -> bool:

@@ -1,16 +1,14 @@
 """Transactions: one connection from the first word to COMMIT or ROLLBACK, with every statement compiled once.
 
-Decides: when a transaction is tried again (a lock of SQLite), and that an error leaves nothing behind. Statements go to
-the driver's cursor as text that SQLAlchemy compiled for it, since going through it costs as much as a commit to SQLite.
-Works with any engine: each transaction is begun and ended by a statement, whatever the driver would do by itself.
+Decides: that an error leaves nothing behind, and that a connection which died in the pool is not the caller's trouble.
+Statements go to the driver's cursor as text that SQLAlchemy compiled for it, since going through it costs as much as a
+commit to SQLite. Works with any engine: each transaction is begun and ended here, whatever the driver does by itself.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
@@ -18,17 +16,21 @@ from sqlalchemy import Engine, PoolProxiedConnection
 from sqlalchemy.sql import Executable
 
 from chatmemory.errors import StoreError
+from chatmemory.stores._sql_deadlines import deadline
 from chatmemory.stores._sql_engine import Dialogue, dialogue_of, give_back, take_over
-from chatmemory.stores._sql_errors import FAILURES, is_busy, translate
+from chatmemory.stores._sql_errors import FAILURES, is_lost, translate
 from chatmemory.stores._sql_forks import follow
 
 Row = tuple[Any, ...]
 Values = dict[str, Any]
 Result = TypeVar("Result")
 
-_PAUSE_SECONDS: Final = 0.005
-"""Between two tries for a lock that the driver itself does not wait for."""
-_NEVER: Final = threading.Event()
+_USED: Final = "chatmemory"
+"""Marks a driver's connection, in what SQLAlchemy keeps beside it, that has been used before."""
+
+
+class _DiedInPoolError(Exception):
+    """A connection was lost while nobody used it, and nothing was committed on it."""
 
 
 @frozen
@@ -88,6 +90,19 @@ class Transaction:
         """Return the names of the columns of `table`, one of ours."""
         return self._names(self._dialogue.column_names.format(table=table))
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let no other process change the schema in this block, or until this transaction ends."""
+        if self._dialogue.lock_schema is not None:
+            self._cursor.execute(self._dialogue.lock_schema)
+            self._cursor.fetchall()
+        try:
+            yield
+        finally:
+            if self._dialogue.unlock_schema is not None:
+                self._cursor.execute(self._dialogue.unlock_schema)
+                self._cursor.fetchall()
+
     def _names(self, question: str) -> frozenset[str]:
         self._cursor.execute(question)
         return frozenset(name for (name,) in self._cursor.fetchall())
@@ -100,13 +115,14 @@ class Database:
     Attributes:
         engine: SQLAlchemy's engine.
         is_owned: Whether `close` closes the engine.
-        wait_seconds: How long a transaction waits for other connections' locks.
+        wait_seconds: How long a transaction may take.
     """
 
     engine: Engine
     is_owned: bool
     wait_seconds: float
     _is_closed: bool = field(default=False, init=False)
+    _has_connected: bool = field(default=False, init=False)
     _prepared: dict[Executable, Prepared] = field(factory=dict, init=False)
     _dialogue: Dialogue = field(init=False)
     _turn: Any = field(init=False)
@@ -118,13 +134,29 @@ class Database:
         self._failures = (*FAILURES, self.engine.dialect.loaded_dbapi.Error)
 
     @property
+    def _kind(self) -> str:
+        return self.engine.dialect.name
+
+    @property
     def where(self) -> str:
         """The database's address, without a password."""
         return self.engine.url.render_as_string(hide_password=True)
 
     def read(self, work: Callable[[Transaction], Result]) -> Result:
-        """Return what `work` makes of one unchanging state of the database."""
-        return self._try(self._dialogue.begin_read, work, writes=False)
+        """Return what `work` makes of one unchanging state of the database.
+
+        Raises:
+            StoreError: The database failed, with ``transient=True`` where the same may succeed in a moment.
+        """
+        return self._run(self._dialogue.begin_read, work, writes=False)
+
+    def look(self, work: Callable[[Transaction], Result]) -> Result:
+        """Return what `work` reads of the schema.
+
+        Raises:
+            StoreError: As for `read`.
+        """
+        return self._run(self._dialogue.begin_look, work, writes=False)
 
     def write(self, work: Callable[[Transaction], Result]) -> Result:
         """Return what `work` returns, once everything that it wrote is committed; where it raises, nothing is written.
@@ -132,7 +164,7 @@ class Database:
         Raises:
             StoreError: The database failed. With ``outcome_unknown=True`` where it failed at the COMMIT itself.
         """
-        return self._try(self._dialogue.begin_write, work, writes=True)
+        return self._run(self._dialogue.begin_write, work, writes=True)
 
     def close(self) -> None:
         """Close the engine if it was made here. Any later transaction raises `StoreError`."""
@@ -141,20 +173,20 @@ class Database:
                 self.engine.dispose()
         self._is_closed = True
 
-    def _try(self, begin: str, work: Callable[[Transaction], Result], *, writes: bool) -> Result:
-        deadline = time.monotonic() + self.wait_seconds
+    def _run(self, begin: tuple[str, ...], work: Callable[[Transaction], Result], *, writes: bool) -> Result:
         while True:
             try:
                 return self._once(begin, work, writes=writes)
+            except _DiedInPoolError:
+                continue  # until the pool has no old connection left, and makes a new one
             except self._failures as error:
-                if not is_busy(error) or time.monotonic() >= deadline:
-                    raise translate(error, self.where) from error
-            _NEVER.wait(_PAUSE_SECONDS)
+                raise translate(error, self.where, self._kind) from error
 
-    def _once(self, begin: str, work: Callable[[Transaction], Result], *, writes: bool) -> Result:
-        with self._turn, self._connection() as connection:
+    def _once(self, begin: tuple[str, ...], work: Callable[[Transaction], Result], *, writes: bool) -> Result:
+        with self._turn, self._connection() as connection, self._deadline(connection):
             cursor = connection.cursor()
-            cursor.execute(begin)
+            for statement in begin:
+                cursor.execute(statement)
             result = work(Transaction(cursor, self._prepare, self._dialogue))
             self._commit(cursor, writes=writes)
             return result
@@ -163,18 +195,25 @@ class Database:
         try:
             cursor.execute("COMMIT")
         except self._failures as error:
-            if not writes or is_busy(error):  # a lock: it did not happen, and is tried again as a whole
+            if not writes:
                 raise
-            raise translate(error, self.where, committing=True) from error
+            raise translate(error, self.where, self._kind, committing=True) from error
 
     @contextmanager
     def _connection(self) -> Iterator[PoolProxiedConnection]:
         if self._is_closed:
             raise StoreError("the store is closed; make a new one")
-        connection = self.engine.raw_connection()
-        is_taken_over = not self.is_owned and take_over(connection.driver_connection, self.engine)
+        connection = self._checked_out()
+        was_idle, connection.info[_USED] = _USED in connection.info, True
+        is_taken_over = False
         try:
+            is_taken_over = not self.is_owned and take_over(connection.driver_connection, self.engine)
             yield connection
+        except self._failures as error:
+            self._undo(connection, error)
+            if was_idle and is_lost(error, self._kind):
+                raise _DiedInPoolError from error
+            raise
         except BaseException as error:
             self._undo(connection, error)
             raise
@@ -183,7 +222,21 @@ class Database:
                 give_back(connection.driver_connection, self.engine)
             connection.close()
 
+    def _checked_out(self) -> PoolProxiedConnection:
+        try:
+            connection = self.engine.raw_connection()
+        except self._failures as error:
+            if self._has_connected or not is_lost(error, self._kind):
+                raise
+            # Before the first contact it is more likely a wrong address than a server that restarts.
+            raise StoreError(f"{self.where} cannot be reached; check host, port, user and password") from error
+        self._has_connected = True
+        return connection
+
     def _undo(self, connection: PoolProxiedConnection, error: BaseException) -> None:
+        if isinstance(error, self._failures) and is_lost(error, self._kind):
+            connection.invalidate(error)
+            return
         try:
             if getattr(connection.driver_connection, "in_transaction", True):
                 connection.cursor().execute("ROLLBACK")
@@ -191,6 +244,10 @@ class Database:
             # What cannot even roll back is no connection any more; the database forgets the rest.
             connection.invalidate(failure)
             error.add_note(f"ROLLBACK failed too: {type(failure).__name__}")
+
+    def _deadline(self, connection: PoolProxiedConnection) -> AbstractContextManager[None]:
+        fileno = getattr(connection.driver_connection, "fileno", None)
+        return nullcontext() if fileno is None else deadline(fileno(), self.wait_seconds)
 
     def _prepare(self, statement: Executable) -> Prepared:
         prepared = self._prepared.get(statement)

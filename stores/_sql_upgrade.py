@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL, Connection, Engine, select
+from sqlalchemy import URL, Connection, Engine, event, select
 
 from chatmemory.checks import check_count
 from chatmemory.errors import InvalidArgumentError, StoreError, UnsupportedSchemaError
@@ -151,7 +151,7 @@ def upgrade(database: Database) -> str | None:
             if is_older(_revision_now(connection)):
                 _migrate(connection)
     except failures as error:
-        raise translate(error, database.where) from error
+        raise translate(error, database.where, database.engine.dialect.name) from error
     return database.read(read_revision)
 
 
@@ -171,8 +171,15 @@ def _migrate(connection: Connection) -> None:
 @contextmanager
 def _opened(url_or_engine: str | URL | Engine) -> Iterator[Database]:
     engine, is_owned = engine_for(url_or_engine, wait_seconds=_WAIT_SECONDS)
+    if is_owned:
+        event.listen(engine, "do_connect", _wait_for_answers)
     with closing(Database(engine, is_owned=is_owned, wait_seconds=_WAIT_SECONDS)) as database:
         yield database
+
+
+def _wait_for_answers(_dialect: object, _record: object, _given: object, settings: dict[str, object]) -> None:
+    # PyMySQL gives up a statement after this time, and altering a large table takes longer.
+    settings.pop("read_timeout", None)
 
 
 def _make(transaction: Transaction, *, partitions: int) -> str:

@@ -17,13 +17,13 @@ from sqlalchemy import URL, Engine
 
 from chatmemory.checks import check_count
 from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
-from chatmemory.errors import InvalidArgumentError, NotInHistoryError
+from chatmemory.errors import ConflictError, InvalidArgumentError, NotInHistoryError
 from chatmemory.stores import _sql_operations as operations
 from chatmemory.stores import _sql_rows as rows
 from chatmemory.stores import _sql_statements as statements
 from chatmemory.stores._sql_engine import engine_for
 from chatmemory.stores._sql_resealing import Resealing
-from chatmemory.stores._sql_schema import NEWEST, make_schema, read_revision
+from chatmemory.stores._sql_schema import NEWEST, make_schema, read_revision, settled_revision
 from chatmemory.stores._sql_sealing import PayloadCodec, Seal
 from chatmemory.stores._sql_statements import LARGEST, Row, Values
 from chatmemory.stores._sql_transactions import Database, Transaction
@@ -279,11 +279,17 @@ class SqlChatMemoryStore:
 
     def _write(self, work: Callable[[Transaction], Result]) -> Result:
         if not self._finds_schema():
-            self._schema_is_there = self._is_newest(self._database.write(make_schema))
+            self._schema_is_there = self._is_newest(self._make_schema())
         return self._database.write(work)
 
+    def _make_schema(self) -> str | None:
+        try:
+            return self._database.write(make_schema)
+        except ConflictError:  # the lock is one server's, and another one of the cluster was faster
+            return self._database.look(read_revision)
+
     def _finds_schema(self) -> bool:
-        self._schema_is_there = self._schema_is_there or self._is_newest(self._database.read(read_revision))
+        self._schema_is_there = self._schema_is_there or self._is_newest(self._database.look(settled_revision))
         return self._schema_is_there
 
     def _is_newest(self, revision: str | None) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
-from sqlalchemy import Engine, StaticPool, create_engine
+from sqlalchemy import URL, Engine, StaticPool, create_engine, make_url
 
 from chatmemory.stores import ChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore
 from chatmemory.testing.store_conformance import StoreConformance
@@ -82,3 +82,72 @@ class TestSharedConnection(StoreConformance):
                 "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
             )
         return SqlChatMemoryStore(self.engines[place])
+
+
+class OnServer(StoreConformance):
+    """A store on a server's database: one place is one database."""
+
+    urls: ClassVar[dict[Path, str]] = {}
+
+    def open_store(self, place: Path) -> ChatMemoryStore:
+        """Return one more store on the place's database."""
+        return SqlChatMemoryStore(self.urls[place])
+
+
+@pytest.mark.server
+class TestPostgreSql(OnServer):
+    """PostgreSQL, with an engine of the store's own."""
+
+    @pytest.fixture(autouse=True)
+    def _database(self, postgresql_url: str, tmp_path: Path) -> Iterator[None]:
+        self.urls[tmp_path] = postgresql_url
+        yield
+        del self.urls[tmp_path]
+
+
+@pytest.mark.server
+class TestMariaDb(OnServer):
+    """MariaDB, with an engine of the store's own."""
+
+    @pytest.fixture(autouse=True)
+    def _database(self, mariadb_url: str, tmp_path: Path) -> Iterator[None]:
+        self.urls[tmp_path] = mariadb_url
+        yield
+        del self.urls[tmp_path]
+
+
+class OnEngineOfCaller(StoreConformance):
+    """A store on a caller's engine, whose own settings would get in the way of a store that relied on them."""
+
+    engines: ClassVar[dict[Path, Engine]] = {}
+
+    def open_store(self, place: Path) -> ChatMemoryStore:
+        """Return one more store on the place's engine."""
+        return SqlChatMemoryStore(self.engines[place])
+
+    def lend(self, place: Path, url: URL, **settings: Any) -> Iterator[None]:
+        """Make an engine, and see that every connection comes back to it."""
+        engine = self.engines[place] = create_engine(url, **settings)
+        yield
+        assert engine.pool.status().endswith("Current Checked out connections: 0")
+        engine.dispose()
+        del self.engines[place]
+
+
+@pytest.mark.server
+class TestPostgreSqlEngineOfCaller(OnEngineOfCaller):
+    """PostgreSQL, serialisable, as the caller's own transactions want it."""
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, postgresql_url: str, tmp_path: Path) -> Iterator[None]:
+        url = make_url(postgresql_url).set(drivername="postgresql+psycopg")
+        yield from self.lend(tmp_path, url, isolation_level="SERIALIZABLE")
+
+
+@pytest.mark.server
+class TestMariaDbEngineOfCaller(OnEngineOfCaller):
+    """MariaDB, with default settings."""
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, mariadb_url: str, tmp_path: Path) -> Iterator[None]:
+        yield from self.lend(tmp_path, make_url(mariadb_url).set(drivername="mariadb+pymysql"))

@@ -181,14 +181,19 @@ def test_other_timeouts_are_refused(seconds: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "package"),
-    [("postgres://u:secret@h/db", "psycopg"), ("postgresql://u:secret@h/db", "psycopg"), ("mysql://h/db", "PyMySQL")],
+    ("url", "extra"),
+    [
+        ("postgres://u:secret@h/db", "postgresql"),
+        ("postgresql://u:secret@h/db", "postgresql"),
+        ("mysql://h/db", "mysql"),
+        ("mariadb://h/db", "mysql"),
+    ],
 )
-def test_a_missing_driver_names_the_command(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_names_the_command(url: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a database's driver is not installed, the error says how to install it, and shows no password."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.setitem(sys.modules, "pymysql", None)
-    with pytest.raises(StoreError, match=f"pip install '{package}") as caught:
+    with pytest.raises(StoreError, match=rf"pip install 'pychatmemory\[{extra}\]'") as caught:
         SqlChatMemoryStore(url)
     assert "secret" not in str(caught.value)
 
