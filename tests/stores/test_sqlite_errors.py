@@ -161,7 +161,7 @@ def test_a_newer_schema_is_left_alone(path: Path) -> None:
     before = path.read_bytes()
     with SqlChatMemoryStore(f"sqlite:///{path}") as store:
         for call in (store.load, store.delete, store.history):
-            with pytest.raises(UnsupportedSchemaError, match="schema 9999.*newer"):
+            with pytest.raises(UnsupportedSchemaError, match=r"schema 9999.*newer"):
                 call("c")
     assert before == path.read_bytes()
 
