@@ -247,9 +247,12 @@ def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
     assert written.wait(60)
     child = fork.Process(target=add_until_taken, args=(DocumentChatMemoryStore(texts), "c", "u"))
     child.start()
-    child.join(60)
+    child.join(20)
+    was_waiting = child.is_alive()
+    child.kill()
     done.set()
     holder.join()
+    assert not was_waiting
     assert 0 == child.exitcode
 
 
