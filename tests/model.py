@@ -13,7 +13,7 @@ from decimal import ROUND_FLOOR, Decimal
 from attrs import define, evolve, field, frozen
 
 from chatmemory.messages import Message, SystemMessage, ToolMessage
-from tests.records import Record, guards_of, heads, in_order, is_plain_answer, open_ids, request_of, turns
+from tests.records import Record, blank, guards_of, heads, in_order, is_plain_answer, open_ids, request_of, turns
 from tests.window_settings import WindowSettings
 
 Count = Callable[[Message], int]
@@ -24,7 +24,7 @@ Turns = list[list[int]]
 
 @frozen
 class Happened:
-    """What one operation did. `removed` holds the records themselves, `refused` pairs of (seq, names)."""
+    """What one operation did. `removed` holds the records, `refused` pairs (seq, names); `counted` messages (R10)."""
 
     version: int
     changed: bool
@@ -33,6 +33,7 @@ class Happened:
     refused: list[tuple[int, tuple[str, ...]]]
     oversize: bool
     seq: int | None
+    counted: int
 
 
 class DoesNotFitError(Exception):
@@ -53,6 +54,7 @@ class Model:
     records: list[Record] = field(factory=list, init=False)
     version: int = field(default=0, init=False)
     windows: dict[int, list[int]] = field(factory=lambda: {0: []}, init=False)
+    about: tuple[str, dict[str, int]] = field(default=("", {}), init=False)
     _refused: list[tuple[int, tuple[str, ...]]] = field(factory=list, init=False)
     _seq: int | None = field(default=None, init=False)
 
@@ -137,7 +139,25 @@ class Model:
 
         return self._change(cut)
 
-    def _change(self, work: Callable[[], None]) -> Happened:
+    def redact(self, seq: int, text: str) -> Happened:
+        """Another text stands in the place of what the record says, in the window or not; the limit holds."""
+
+        def destroy() -> None:
+            record = self.records[seq - 1]
+            message = blank(record.message, text)
+            if message != record.message:
+                record.message, record.redacted = message, self.version + 1
+                record.tokens = self.count(message) if self.count else None
+                self._cut()
+
+        return self._change(destroy)
+
+    def describe(self, title: str, meta: dict[str, int]) -> Happened:
+        """Another title and meta; what is so already is no change."""
+        said, self.about = self.about, (title, meta)
+        return self._change(lambda: None, described=said != self.about)
+
+    def _change(self, work: Callable[[], None], *, described: bool = False) -> Happened:
         records, settings = [evolve(record) for record in self.records], self.settings
         self._refused, self._seq = [], None
         try:
@@ -145,20 +165,22 @@ class Model:
         except DoesNotFitError:
             self.records, self.settings = records, settings
             raise
-        return self._close()
+        return self._close(described=described)
 
-    def _close(self) -> Happened:
+    def _close(self, *, described: bool) -> Happened:
         new = self.version + 1
         removed = [record for record in self.records if record.left == new]
         written = [record for record in self.records if record.entered == new]
-        if removed or written:
+        redacted = [record for record in self.records if record.redacted == new]
+        changed = bool(removed or written or redacted or described)
+        if changed:
             self.version = new
             self.windows[new] = [record.seq for record in self.window]
         oversize = any(record.reason == "oversize" for record in written)
         added = [record.seq for record in self.window if record.entered == new]
-        changed = bool(removed or written)
         refused = list(dict.fromkeys(self._refused)) if changed else []
-        return Happened(self.version, changed, added, removed, refused, oversize, self._seq)
+        counted = len(written) + len(redacted) if self.count else 0
+        return Happened(self.version, changed, added, removed, refused, oversize, self._seq, counted)
 
     def _leave(self, record: Record, reason: str) -> None:
         record.left, record.reason = self.version + 1, reason

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import define
 
-from chatmemory.messages import AssistantMessage, Message, ToolMessage
+from chatmemory.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 
 
 @define
@@ -24,6 +24,7 @@ class Record:
     call: int | None = None
     left: int | None = None
     reason: str | None = None
+    redacted: int | None = None
 
     @property
     def head(self) -> int:
@@ -74,6 +75,15 @@ def request_of(window: Sequence[Record]) -> int | None:
 def is_plain_answer(message: Message) -> bool:
     """An assistant message without calls."""
     return isinstance(message, AssistantMessage) and not message.tool_calls
+
+
+def blank(message: Message, text: str) -> Message:
+    """What is left of a message that is redacted: role, and what links calls and results (R3)."""
+    if isinstance(message, AssistantMessage):
+        return AssistantMessage(text, tool_calls=[ToolCall(call.id, call.name, "{}") for call in message.tool_calls])
+    if isinstance(message, ToolMessage):
+        return ToolMessage(text, tool_call_id=message.tool_call_id)
+    return SystemMessage(text, role=message.role) if isinstance(message, SystemMessage) else UserMessage(text)
 
 
 def _is_request(window: Sequence[Record], head: int) -> bool:
