@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, MetaData, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, text
 
 from chatmemory.errors import InvalidArgumentError
 from chatmemory.messages import UserMessage
 from chatmemory.stores import ChatMemoryStore, SqlChatMemoryStore, check_schema, schema_revision, upgrade_schema
-from chatmemory.stores._sql_partitions import creating
 from chatmemory.stores._sql_schema import NEWEST, REVISIONS
 from chatmemory.testing.changes import ConversationModel
 from chatmemory.testing.store_conformance import StoreConformance
@@ -194,13 +193,21 @@ def test_split_tables_are_migrated(postgresql_url: str, revision: str) -> None:
 def split(url: str) -> None:
     """Replace the empty tables that are there by the same ones in parts."""
     engine = engine_of(url)
-    tables = MetaData()
     with engine.begin() as connection:
-        tables.reflect(connection, only=TABLES)
-        tables.drop_all(connection)
-        for table in tables.sorted_tables:
-            for statement in creating(table, PARTS):
-                connection.execute(statement)
+        for name in TABLES:
+            key = "id" if name == "conversations" else "conversation_id"
+            for statement in (
+                f"ALTER TABLE {name} RENAME TO whole",
+                f"ALTER INDEX {name}_pkey RENAME TO whole_pkey",
+                f"CREATE TABLE {name} (LIKE whole INCLUDING ALL) PARTITION BY HASH ({key})",
+                "DROP TABLE whole",
+                *(
+                    f"CREATE TABLE {name}_p{part} PARTITION OF {name} "
+                    f"FOR VALUES WITH (MODULUS {PARTS}, REMAINDER {part})"
+                    for part in range(PARTS)
+                ),
+            ):
+                connection.execute(text(statement))
     engine.dispose()
 
 
