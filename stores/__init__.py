@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from chatmemory.stores._document_back_ends import Document, Documents, VersionedDocuments
+from chatmemory.stores._sql_sealing import PayloadCodec
 from chatmemory.stores.base import ChatMemoryStore, ConversationInfo
 from chatmemory.stores.document import DocumentChatMemoryStore
 from chatmemory.stores.in_memory import InMemoryChatMemoryStore
@@ -26,6 +27,7 @@ __all__ = [
     "Documents",
     "ExactString",
     "InMemoryChatMemoryStore",
+    "PayloadCodec",
     "SqlChatMemoryStore",
     "VersionedDocuments",
     "check_schema",
