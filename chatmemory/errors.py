@@ -30,12 +30,12 @@ class InvalidMessageError(ChatMemoryError, ValueError):
     """A message cannot be accepted; nothing changed.
 
     Attributes:
-        path: Where in the input, such as ``messages[3].content[1].image_url``.
+        path: Where in the input, such as ``messages[3].content[1].image_url``; ``""`` for the message as a whole.
         problem: What is wrong there, and the remedy.
     """
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path} {problem}" if path else problem)
+        super().__init__(f"{path or 'the message'} {problem}")
         self.path = path
         self.problem = problem
 

@@ -16,6 +16,7 @@ from attrs import field, frozen
 from chatmemory.errors import InvalidMessageError
 
 MAX_DEPTH: Final = 100
+_LONGEST_NAME: Final = 40
 MAX_INTEGER_DIGITS: Final = 4_300
 """What Python itself reads back from text by default (``sys.int_info.default_max_str_digits``)."""
 
@@ -68,11 +69,17 @@ def check_json(value: Any, path: str) -> None:
             for key, inner in item.items():
                 if not isinstance(key, str):
                     raise InvalidMessageError(where, f"has a key of type {type(key).__name__}; JSON keys are str")
-                open_values.append((inner, f"{where}.{key}" if where else key, depth + 1))
+                open_values.append((inner, path_to(where, key), depth + 1))
         elif isinstance(item, list | tuple):
             open_values.extend((inner, f"{where}[{at}]", depth + 1) for at, inner in enumerate(item))
         else:
             _check_scalar(item, where)
+
+
+def path_to(where: str, key: str) -> str:
+    """Return the path of `key` inside `where`. A long key is cut short: keys are anybody's text."""
+    name = key if len(key) <= _LONGEST_NAME else f"{key[:_LONGEST_NAME]}…"
+    return f"{where}.{name}" if where else name
 
 
 def _check_scalar(item: Any, where: str) -> None:

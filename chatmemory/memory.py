@@ -11,6 +11,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -66,7 +67,7 @@ def _log_commit(conversation_id: str, commit: Commit) -> None:
         return
     oversize = sum(1 for removal in commit.change.removed if removal.reason == "oversize")
     if oversize:
-        _log.warning("conversation %r: %d messages left as oversize", conversation_id, oversize)
+        _log.warning("conversation %r: messages that left as oversize: %d", conversation_id, oversize)
     _log.debug(
         "conversation %r: messages %d -> %d, tokens %s -> %s",
         conversation_id,
@@ -357,18 +358,18 @@ class ChatMemory:
         with self._lock:
             deadline = time.monotonic() + self._store.conflict_timeout_seconds
             request: Request | None = None
+            go_on: Callable[[], Request] = partial(next, operation)
             try:
-                request = next(operation)
                 while True:
                     try:
-                        answer = self._answer(request, deadline)
+                        request = go_on()
+                    except StopIteration as done:
+                        result: _Result = done.value
+                        return result
+                    try:
+                        go_on = partial(operation.send, self._answer(request, deadline))
                     except StoreError as error:
-                        request = operation.throw(error)
-                    else:
-                        request = operation.send(answer)
-            except StopIteration as done:
-                result: _Result = done.value
-                return result
+                        go_on = partial(operation.throw, error)
             except StoreError:
                 raise
             except BaseException:
@@ -378,7 +379,10 @@ class ChatMemory:
     def _answer(self, request: Request, deadline: float) -> Any:
         if isinstance(request, Pause):
             return _pause(request, deadline)
-        return self._answers[type(request)](request)
+        try:
+            return self._answers[type(request)](request)
+        except StopIteration as error:  # which means something else to whoever iterates
+            raise RuntimeError(f"{type(request).__name__} raised StopIteration in the store or the counter") from error
 
     def _count(self, request: Count) -> Counted:
         if self._counter is None:

@@ -210,14 +210,14 @@ class ToolCall:
         """Return the arguments as a dict.
 
         Raises:
-            ValueError: They are not a JSON object; a model may write anything.
+            InvalidMessageError: They are not a JSON object; a model may write anything. Tell it, as the tool's result.
         """
         try:
             parsed = json.loads(self.arguments or "{}")
-        except RecursionError as error:
-            raise ValueError(f"arguments of {self.name!r} are nested too deeply") from error
-        if not isinstance(parsed, dict):
-            raise ValueError(f"arguments of {self.name!r} are JSON, but no object")  # noqa: TRY004 - bad value, right type
+        except (ValueError, RecursionError):
+            parsed = None
+        if not isinstance(parsed, dict):  # outside, since the parser's error would quote the text
+            raise InvalidMessageError("arguments", f"of a call to {self.name!r} are no JSON object")
         return parsed
 
     def __repr__(self) -> str:
@@ -240,7 +240,7 @@ class Message:
 
     def __attrs_pre_init__(self) -> None:
         if type(self) is Message:
-            raise InvalidMessageError("", "Message is what all messages share; make one of the five concrete classes")
+            raise InvalidMessageError("", "is of the class that all share; make one of the five concrete ones")
 
     @property
     def text(self) -> str:

@@ -28,6 +28,7 @@ _INSTALL: Final = {
     "mysql+pymysql": "pychatmemory[mysql]",
     "mariadb+pymysql": "pychatmemory[mysql]",
 }
+_URLS: Final = "one such as sqlite:///chat.db"
 _EXAMPLES: Final = "a URL such as sqlite:///chat.db, or a SQLAlchemy Engine"
 
 
@@ -121,7 +122,7 @@ def _url(value: object) -> URL:
     except (ArgumentError, ValueError):
         url = None
     if url is None:  # outside, since SQLAlchemy's error quotes the URL, password included
-        raise InvalidArgumentError(_FIELD, f"is no URL; give {_EXAMPLES}")
+        raise InvalidArgumentError(_FIELD, f"is no URL; give {_URLS}")
     url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
     if url.get_backend_name() not in _DIALOGUES:
         raise InvalidArgumentError(_FIELD, f"names {url.drivername!r}; use one of {', '.join(sorted(_DIALOGUES))}")
@@ -140,7 +141,7 @@ def _create(url: URL, **settings: Any) -> Engine:
         _check_dialect(url.get_dialect())
         return create_engine(url, **settings)
     except NoSuchModuleError:
-        problem = f"names {url.drivername!r}, which SQLAlchemy does not know; give {_EXAMPLES}"
+        problem = f"names {url.drivername!r}, which SQLAlchemy does not know; give {_URLS}"
     except ModuleNotFoundError as error:
         package = _INSTALL.get(url.drivername, error.name)
         raise StoreError(f"the driver of {url.drivername} is not installed; pip install '{package}'") from error

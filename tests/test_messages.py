@@ -11,7 +11,7 @@ from attrs.exceptions import FrozenInstanceError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatmemory.errors import ChatMemoryError, InvalidMessageError
+from chatmemory.errors import InvalidMessageError
 from chatmemory.messages import (
     AssistantMessage,
     AudioPart,
@@ -178,12 +178,13 @@ def test_only_assistants_call() -> None:
 
 @pytest.mark.parametrize("arguments", ["[1]", "5", "null", "{", "not json", "[" * 200_000])
 def test_arguments_that_are_no_object(arguments: str) -> None:
-    """Whatever a model wrote as arguments is kept; parsing what is no JSON object is a ValueError."""
+    """Whatever a model wrote as arguments is kept; parsing what is no JSON object raises and does not quote it."""
     call = ToolCall("c1", "f", arguments)
     assert arguments == call.arguments
-    with pytest.raises(ValueError, match=r".") as caught:
+    with pytest.raises(InvalidMessageError, match="arguments of a call to 'f' are no JSON object") as caught:
         call.parse()
-    assert not isinstance(caught.value, ChatMemoryError)
+    assert isinstance(caught.value, ValueError)
+    assert None is caught.value.__context__
 
 
 @pytest.mark.parametrize(("expected", "arguments"), [({}, ""), ({}, "{}"), ({"a": [1]}, '{"a": [1]}')])

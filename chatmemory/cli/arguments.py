@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Final, Literal
 
 from attrs import frozen
@@ -126,6 +127,7 @@ def _replay(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Repla
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="chatmemory", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"pychatmemory {version('pychatmemory')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_replay(commands.add_parser("replay", help="replay conversations through a memory", description=_REPLAY))
     _add_show(commands.add_parser("show", help="print a stored window", description=_SHOW))

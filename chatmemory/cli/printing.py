@@ -146,8 +146,9 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _window_table(conversation_id: str, window: Window) -> Table:
-    tokens = sum(entry.tokens or 0 for entry in window)
-    title = f"{plain(conversation_id)}: {len(window)} messages of {tokens} tokens, version {window.version}"
+    counts = [entry.tokens for entry in window if entry.tokens is not None]
+    tokens = f"{sum(counts)} tokens and what a request costs besides" if counts else "tokens not counted"
+    title = f"{plain(conversation_id)}: messages {len(window)}, {tokens}, version {window.version}"
     table = Table(title=Text(title), title_justify="left", expand=True)
     for name in ("seq", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -147,7 +147,10 @@ def _conversation(value: Any, default_id: str, source: str) -> Found:
 
 def _parse(text: bytes) -> Any:
     try:
-        return json.loads(text.decode("utf-8-sig"))
+        plain = text.decode("utf-8-sig")
+        if not plain.strip():
+            raise _UnreadableError("is empty; give JSON", 1)
+        return json.loads(plain)
     except UnicodeDecodeError as error:
         raise _UnreadableError("is no UTF-8; convert it", text.count(b"\n", 0, error.start) + 1) from error
     except json.JSONDecodeError as error:

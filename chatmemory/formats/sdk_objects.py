@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from chatmemory.errors import InvalidMessageError
-from chatmemory.frozen_json import MAX_DEPTH
+from chatmemory.frozen_json import MAX_DEPTH, path_to
 
 
 def as_plain(value: Any, path: str = "", depth: int = 0) -> Any:
@@ -21,7 +21,7 @@ def as_plain(value: Any, path: str = "", depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise InvalidMessageError(path, f"is nested more than {MAX_DEPTH} levels deep; flatten it")
     if isinstance(value, dict):
-        return {key: as_plain(item, f"{path}.{key}" if path else str(key), depth + 1) for key, item in value.items()}
+        return {key: as_plain(item, path_to(path, str(key)), depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [as_plain(item, f"{path}[{at}]", depth + 1) for at, item in enumerate(value)]
     if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
@@ -34,8 +34,10 @@ def _dumped(value: Any, path: str) -> Any:
     quiet = {"warnings": False} if hasattr(type(value), "__pydantic_serializer__") else {}
     try:
         dumped = value.model_dump(mode="json", exclude_unset=True, **quiet)
-    except (TypeError, ValueError) as error:
-        raise InvalidMessageError(path, "cannot be dumped as JSON by its model_dump; give a dict") from error
+    except Exception as error:
+        raise InvalidMessageError(
+            path, f"cannot be dumped as JSON by its model_dump ({type(error).__name__}); give a dict"
+        ) from error
     return _defaults(value) | dumped if isinstance(dumped, dict) else dumped
 
 

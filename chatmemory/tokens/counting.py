@@ -60,6 +60,8 @@ def count_message(counter: TokenCounter | None, message: Message, ceiling: int |
             if least > ceiling:
                 return AtLeast(least)
         return _checked(counter, "count", counter.count(message))
+    except StopIteration as error:  # which means something else to whoever iterates
+        raise RuntimeError(f"the counter {counter.name!r} raised StopIteration; nothing changed") from error
     except Exception as error:
         error.add_note(f"the counter {counter.name!r} failed on a {message.role} message; nothing changed")
         raise

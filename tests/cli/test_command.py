@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def test_wrong_commands(capsys: Capsys, arguments: str, problem: str) -> None:
         ("replay --sample --max-tokens 0", 2, "--max-tokens is 0; give "),
         ("replay --sample --max-messages -1", 2, "--max-messages is -1; give "),
         ("replay --sample --max-tokens 9 --evict-to 1.5", 2, "--evict-to is 1.5; "),
-        ("replay --sample --max-tokens 9 --db chat.db", 2, "--db is no URL; give a URL such as sqlite:///chat.db"),
+        ("replay --sample --max-tokens 9 --db chat.db", 2, "--db is no URL; give one such as sqlite:///chat.db"),
         ("replay --sample --max-tokens 9 --db sqlite:////no/such/folder/x.db", 1, "sqlite:////no/such/folder/x.db "),
         ("show a --db oracle://host/x", 2, "--db names 'oracle'"),
         ("show  --db sqlite:// x\0y", 2, "ID holds a NUL character"),
@@ -92,7 +93,7 @@ def test_a_missing_driver(tmp_path: Path) -> None:
     """A database whose driver is not installed gives the pip command and no traceback."""
     code = f"import sys; sys.modules['psycopg'] = None; {MAIN[len('import sys; ') :]}"
     done = process("show", "a", "--db", "postgresql://user:secret@host/x", folder=tmp_path, code=code)
-    expected = "chatmemory: the driver of postgresql+psycopg is not installed; pip install 'psycopg[binary]'\n"
+    expected = "chatmemory: the driver of postgresql+psycopg is not installed; pip install 'pychatmemory[postgresql]'\n"
     assert (1, "", expected) == (done.returncode, done.stdout, done.stderr)
 
 
@@ -213,3 +214,11 @@ def test_oversize_is_told_once(tmp_path: Path) -> None:
     """What leaves as oversize stands in the report, and is not logged to the terminal besides."""
     done = process("replay", "--sample", "--max-tokens", "100", "--approximate", "--json", folder=tmp_path)
     assert (True, "") == (json.loads(done.stdout)["evicted"]["oversize"] > 0, done.stderr)
+
+
+def test_the_version(capsys: Capsys) -> None:
+    """``--version`` tells the distribution's name and version."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert 0 == ended.value.code
+    assert f"pychatmemory {version('pychatmemory')}\n" == capsys.readouterr().out

@@ -64,7 +64,7 @@ def test_messages_are_as_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "chat.json:1: is no JSON: Expecting value at character 1; correct or remove it"),
+        ("", "chat.json:1: is empty; give JSON"),
         ('[\n{"role": "user",\n]', "chat.json:3: is no JSON: "),
         (b'[{"role": "user", "content": "\xff"}]', "chat.json:1: is no UTF-8; convert it"),
         (b'[\n{"role": "user", "content": "\xff"}]', "chat.json:2: is no UTF-8; convert it"),

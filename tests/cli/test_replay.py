@@ -229,7 +229,7 @@ def test_the_table(tmp_path: Path, capsys: Capsys) -> None:
     cells = [cell.strip() for cell in lines[3].strip("│").split("│")]
     assert ["[red]x\\x1b[2J", "2", "1", "not counted", "0", "0", "1", "0"] == cells
     assert lines[5].startswith(f"{path}:1: messages[1].role is none of ")
-    assert lines[6].startswith("[red]x\\x1b[2J: 1 messages of 0 tokens, version 1")
+    assert lines[6].startswith("[red]x\\x1b[2J: messages 1, tokens not counted, version 1")
     assert "" == printed.err
 
 

@@ -45,7 +45,7 @@ def test_a_second_process_shows_the_same_window(tmp_path: Path) -> None:
         process("show", "parcel", "--db", url, "--json", folder=tmp_path),
     ]
     assert [(0, "")] * 3 == [(one.returncode, one.stderr) for one in done]
-    assert done[1].stdout.startswith("parcel: 13 messages of 385 tokens, version 29")
+    assert done[1].stdout.startswith("parcel: messages 13, 385 tokens and what a request costs besides, version 29")
     assert done[0].stdout.endswith(done[1].stdout)
     shown = json.loads(done[2].stdout)
     window = sample_memory().window()
@@ -99,4 +99,4 @@ def test_a_path_with_odd_characters(tmp_path: Path, capsys: Capsys) -> None:
     with SqlChatMemoryStore(url) as store:
         MessageWindowChatMemory("a", max_messages=9, store=store).add(user("1"))
     assert 0 == main(["show", "a", "--db", url])
-    assert capsys.readouterr().out.startswith("a: 1 messages of 0 tokens, version 1")
+    assert capsys.readouterr().out.startswith("a: messages 1, tokens not counted, version 1")
