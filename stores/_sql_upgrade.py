@@ -6,6 +6,7 @@ Alembic does the migrating, and is imported for that only.
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from chatmemory.checks import check_count
 from chatmemory.errors import InvalidArgumentError, StoreError, UnsupportedSchemaError
 from chatmemory.stores._sql_alone import alone
 from chatmemory.stores._sql_engine import engine_for
-from chatmemory.stores._sql_errors import FAILURES, translate
+from chatmemory.stores._sql_errors import FAILURES, is_transient, translate
 from chatmemory.stores._sql_partitions import COUNT_PARTITIONS, MOST_PARTITIONS
 from chatmemory.stores._sql_schema import (
     BASE,
@@ -38,8 +39,8 @@ _WAIT_SECONDS: Final = 60
 _SCRIPTS: Final = Path(__file__).with_name("migrations")
 _INSTALL: Final = "pip install 'pychatmemory[migrations]'"
 _SECRETS: Final = ("password", "passwd", "sslpassword")
-_one_at_a_time: Final = threading.Lock()
-"""What Alembic's scripts talk to is global to the process."""
+_turns: Final[dict[int, threading.Lock]] = {}
+"""What Alembic's scripts talk to is global to the process. By its number: a child's lock is not held by its parent."""
 
 
 def upgrade_schema(url_or_engine: str | URL | Engine, *, partitions: int = 0) -> str:
@@ -147,12 +148,22 @@ def upgrade(database: Database) -> str | None:
     check_can_upgrade()
     failures = (*FAILURES, database.engine.dialect.loaded_dbapi.Error)
     try:
-        with _one_at_a_time, alone(database) as connection:
+        with _turns.setdefault(os.getpid(), threading.Lock()), alone(database) as connection:
             if is_older(_revision_now(connection)):
                 _migrate(connection)
     except failures as error:
-        raise translate(error, database.where, database.engine.dialect.name) from error
+        raise _broken_off(error, database) from error
     return database.read(read_revision)
+
+
+def _broken_off(error: Exception, database: Database) -> StoreError:
+    kind = database.engine.dialect.name
+    if kind in ("sqlite", "postgresql"):
+        return translate(error, database.where, kind)
+    problem = (
+        f"the upgrade of {database.where} broke off ({type(error).__name__}); what it had done stays, and it goes "
+    )
+    return StoreError(f"{problem}on when it is started again; the cause says why", transient=is_transient(error, kind))
 
 
 def _revision_now(connection: Connection) -> str:
