@@ -13,6 +13,10 @@ from attrs import frozen
 from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.sql import Executable
 
+from tests.servers import mariadb, postgresql
+from tests.servers.mariadb import MariaDb
+from tests.servers.postgresql import PostgreSql
+
 _SIZE_OF_TABLES: Final = (
     "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema = database()"
 )
@@ -96,3 +100,9 @@ _SIZES: Final[dict[str, Callable[[Connection], int]]] = {
 def databases(folder: Path) -> Iterator[Opened]:
     """Yield each database, empty; a server stops when the next one is asked for."""
     yield Opened("SQLite", f"sqlite:///{folder}/chat.db")
+    if postgresql.binaries():
+        with PostgreSql() as server:
+            yield Opened("PostgreSQL", server.new_database())
+    if mariadb.binary():
+        with MariaDb() as other:
+            yield Opened("MariaDB", other.new_database())

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from attrs import frozen
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, text
 
 from benchmarks.databases import Opened, databases
 from benchmarks.filling import TEXT, WINDOW, fill_conversations, fill_history
@@ -23,6 +23,7 @@ from chatmemory import MessageWindowChatMemory, UserMessage
 from chatmemory.codec import encode_message
 from chatmemory.stores import SqlChatMemoryStore
 from chatmemory.stores import _sql_statements as statements
+from chatmemory.stores._sql_engine import engine_for
 
 _TURNS_BEFORE: Final = 300
 """Real adds, each of which lets one message leave, before anything is measured: they leave dead rows behind."""
@@ -70,8 +71,8 @@ def growth(*, quick: bool) -> Iterator[Table]:
 
 
 def _measure_loading(opened: Opened, sizes: Sizes, table: Table) -> None:
-    engine = create_engine(opened.url)
-    with SqlChatMemoryStore(opened.url) as store:
+    engine = engine_for(opened.url, wait_seconds=600)[0]
+    with SqlChatMemoryStore(opened.url, conflict_timeout_seconds=600) as store:
         for length in sizes.histories:
             fill_history(engine, f"history {length}", length)
             _live_on(store, f"history {length}")
@@ -115,10 +116,10 @@ def _where(store: SqlChatMemoryStore, length: int) -> dict[str, Any]:
 
 
 def _measure_deleting(opened: Opened, sizes: Sizes, table: Table) -> None:
-    engine = create_engine(opened.url)
+    engine = engine_for(opened.url, wait_seconds=600)[0]
     fill_history(engine, "long", sizes.deleted)
     engine.dispose()
-    with SqlChatMemoryStore(opened.url) as store:
+    with SqlChatMemoryStore(opened.url, conflict_timeout_seconds=600) as store:
         quiet = _longest_add(store, threading.Thread(target=time.sleep, args=(1,)))
         took: list[float] = []
         busy = _longest_add(store, threading.Thread(target=_delete, args=(store, took)))
@@ -145,8 +146,8 @@ def _longest_add(store: SqlChatMemoryStore, beside: threading.Thread) -> float:
 
 
 def _measure_bytes(opened: Opened, sizes: Sizes, table: Table) -> None:
-    engine = create_engine(opened.url)
-    with SqlChatMemoryStore(opened.url) as store:
+    engine = engine_for(opened.url, wait_seconds=600)[0]
+    with SqlChatMemoryStore(opened.url, conflict_timeout_seconds=600) as store:
         MessageWindowChatMemory("first", max_messages=WINDOW, store=store).add(UserMessage("makes the tables"))
     before = opened.size(engine)
     fill_history(engine, "measured", sizes.deleted)
