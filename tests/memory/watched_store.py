@@ -20,7 +20,6 @@ class WatchedStore(PassingStore):
         failing_after: What each operation raises once the store has done it, by name.
     """
 
-    conflict_timeout_seconds: float = 30
     calls: list[str] = field(factory=list, init=False)
     failing: dict[str, Exception] = field(factory=dict, init=False)
     failing_after: dict[str, BaseException] = field(factory=dict, init=False)

@@ -8,7 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from attrs import define, field
+from attrs import Factory, define, field
 
 from chatmemory.core.entries import Change, Entry, Snapshot, Stamp
 from chatmemory.stores import ChatMemoryStore, ConversationInfo, InMemoryChatMemoryStore
@@ -19,15 +19,13 @@ class PassingStore:
     """Passes every operation on. A subclass may say what happens around each, or change one."""
 
     inner: ChatMemoryStore = field(factory=InMemoryChatMemoryStore)
+    conflict_timeout_seconds: float = field(
+        default=Factory(lambda self: self.inner.conflict_timeout_seconds, takes_self=True), kw_only=True
+    )
 
     @contextmanager
     def _asked(self, _name: str) -> Iterator[None]:
         yield
-
-    @property
-    def conflict_timeout_seconds(self) -> float:
-        """Pass it on."""
-        return self.inner.conflict_timeout_seconds
 
     def now(self) -> datetime:
         """Pass it on."""
