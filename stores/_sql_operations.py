@@ -121,6 +121,8 @@ class Commit:
         values: Values = {"p_id": self.conversation_id, "p_version": self.change.version}
         for epoch, version in transaction.rows(statements.READ_STATE, {"p_id": self.conversation_id}):
             if transaction.rows(statements.READ_COMMIT_ID, values) == [(self.change.commit_id,)]:
+                # It may be on this server alone, where a wait for a standby was broken off.
+                transaction.run(statements.CONFIRM, {"p_id": self.conversation_id})
                 return str(epoch)
             raise ConflictError(
                 f"conversation {self.conversation_id!r} is at version {version}, and the change was planned on version "

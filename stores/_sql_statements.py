@@ -88,6 +88,8 @@ ADVANCE: Final = (
         updated_at=bindparam("p_at"),
     )
 )
+# Changes nothing but is written: a transaction that writes nothing is not waited for by PostgreSQL's standbys.
+CONFIRM: Final = update(conversations).where(_c.id == _ID).values(version=_c.version)
 DESCRIBE: Final = (
     update(conversations)
     .where(_c.id == _ID)
