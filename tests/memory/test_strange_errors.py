@@ -17,7 +17,7 @@ class Exhausted:
     name = "exhausted"
     overhead = 0
 
-    def count(self, _message: Message) -> int:
+    def count(self, message: Message) -> int:  # noqa: ARG002 - the protocol's name
         """Raise `StopIteration`."""
         nothing: Iterator[int] = iter(())
         return next(nothing)
