@@ -22,6 +22,8 @@ Retain = Literal["history", "window"]
 COMMIT_IDS_KEPT: Final = 100
 """Where only the window is kept: how many of the newest changes are known by their key, so that none is doubled."""
 
+_LONGEST_WAIT_SECONDS: Final = 2_000_000
+"""What SQLite's busy timeout holds, 31 bits of milliseconds: 23 days."""
 MAX_ID_LENGTH: Final = 255
 """Characters of a conversation's id."""
 
@@ -209,6 +211,19 @@ def check_owner(owner: object) -> None:
     """
     if owner is not None:
         check_conversation_id(owner, field="owner")
+
+
+def check_wait(seconds: object) -> None:
+    """Refuse what is no `conflict_timeout_seconds`.
+
+    Raises:
+        InvalidArgumentError: It is no number above 0, or one of more than 23 days.
+    """
+    field = "conflict_timeout_seconds"
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidArgumentError(field, f"is of type {type(seconds).__name__}; give a number of seconds")
+    if not 0 < seconds <= _LONGEST_WAIT_SECONDS:  # False for NaN
+        raise InvalidArgumentError(field, f"is {seconds}; give more than 0 and at most {_LONGEST_WAIT_SECONDS} seconds")
 
 
 def check_retain(retain: object) -> None:

@@ -7,7 +7,6 @@ a lost change is noticed. Each call is tried once: who called tries again what i
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,7 +20,15 @@ from chatmemory.stores._document_back_ends import Documents, Serialised, Version
 from chatmemory.stores._document_json import decode_conversation, encode_conversation
 from chatmemory.stores._document_keys import id_of, is_hash, key_of
 from chatmemory.stores._whole import WholeConversationStore
-from chatmemory.stores.base import ConversationInfo, Page, Retain, check_conversation_id, check_owner, utc_now
+from chatmemory.stores.base import (
+    ConversationInfo,
+    Page,
+    Retain,
+    check_conversation_id,
+    check_owner,
+    check_wait,
+    utc_now,
+)
 
 _log = logging.getLogger("chatmemory")
 
@@ -59,7 +66,7 @@ class DocumentChatMemoryStore(WholeConversationStore):
         retain: Retain = "history",
     ) -> None:
         super().__init__(clock=clock, retain=retain)
-        _check_wait(conflict_timeout_seconds)
+        check_wait(conflict_timeout_seconds)
         self.conflict_timeout_seconds = conflict_timeout_seconds
         self._documents = _compared(documents)
         self._unchanged_after = documents.unchanged_after
@@ -244,11 +251,3 @@ def _bool(answer: object, method: str) -> bool:
     if not isinstance(answer, bool):
         raise StoreError(f"the back end's {method} gave {type(answer).__name__}; it must return True or False")
     return answer
-
-
-def _check_wait(seconds: object) -> None:
-    field = "conflict_timeout_seconds"
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise InvalidArgumentError(field, f"is of type {type(seconds).__name__}; give a number of seconds")
-    if not 0 < seconds < math.inf:
-        raise InvalidArgumentError(field, f"is {seconds}; give more than 0 seconds")

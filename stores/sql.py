@@ -6,7 +6,6 @@ again what is `transient`. Knows no database: what differs stands in `_sql_engin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -36,13 +35,12 @@ from chatmemory.stores.base import (
     check_conversation_id,
     check_owner,
     check_retain,
+    check_wait,
     utc_now,
     utc_of,
 )
 
 Result = TypeVar("Result")
-_LONGEST_WAIT_SECONDS = 2_000_000
-"""What SQLite's busy timeout holds, 31 bits of milliseconds: 23 days."""
 
 
 class SqlChatMemoryStore:
@@ -89,7 +87,7 @@ class SqlChatMemoryStore:
         codec: PayloadCodec | None = None,
         auto_upgrade: bool = False,
     ) -> None:
-        _check_wait(conflict_timeout_seconds)
+        check_wait(conflict_timeout_seconds)
         check_clock(clock)
         check_retain(retain)
         _check_age(expire_after)
@@ -297,14 +295,6 @@ class SqlChatMemoryStore:
             revision = upgrade(self._database)
         check_revision(revision, self._database.engine.url)
         return revision == NEWEST
-
-
-def _check_wait(seconds: object) -> None:
-    field = "conflict_timeout_seconds"
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise InvalidArgumentError(field, f"is of type {type(seconds).__name__}; give a number of seconds")
-    if math.isnan(seconds) or not 0 < seconds <= _LONGEST_WAIT_SECONDS:
-        raise InvalidArgumentError(field, f"is {seconds}; give more than 0 and at most {_LONGEST_WAIT_SECONDS} seconds")
 
 
 def _check_age(age: object) -> None:
