@@ -140,7 +140,13 @@ class SqlChatMemoryStore:
         """
         check_conversation_id(conversation_id)
         commit = operations.Commit.of(conversation_id, change, expected, self._seal, self._retain)
-        return self._write(commit.write)
+        try:
+            return self._write(commit.write)
+        except ConflictError:
+            if expected.epoch is not None:
+                raise
+            # The row that was in the way may be this change's own, out of a COMMIT that was still on its way.
+            return self._write(commit.write)
 
     def history(
         self, conversation_id: str, *, after: int = 0, limit: int = 1000, owner: str | None = None
