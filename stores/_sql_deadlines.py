@@ -18,11 +18,16 @@ from typing import Final
 _LOOKS_EVERY_SECONDS: Final = 0.25
 
 
+class NoAnswerError(Exception):
+    """A transaction was broken off at its deadline; the driver's error is the cause."""
+
+
 class _Watch:
     """The thread that looks, and what it looks at. A child of a fork makes one of its own."""
 
     def __init__(self) -> None:
         self.due: dict[object, tuple[float, int]] = {}
+        self.passed: set[object] = set()
         self.guard = threading.Lock()
         self.wanted = threading.Event()
         self.thread: threading.Thread | None = None
@@ -49,7 +54,8 @@ class _Watch:
 
     def _shut(self, ticket: object, fileno: int) -> None:
         with self.guard:
-            if ticket in self.due:
+            if ticket in self.due and ticket not in self.passed:
+                self.passed.add(ticket)
                 with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as twin:
                     twin.shutdown(socket.SHUT_RDWR)  # an OSError: the other side was faster
 
@@ -58,17 +64,26 @@ _watch = _Watch()
 
 
 @contextmanager
-def deadline(fileno: int, seconds: float) -> Iterator[None]:
-    """Shut the socket `fileno` where the block is not left within `seconds`, give or take a quarter."""
+def deadline(fileno: int, seconds: float, failures: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Shut the socket `fileno` where the block is not left within `seconds`, give or take a quarter.
+
+    Raises:
+        NoAnswerError: That was done, and one of `failures` came of it.
+    """
     watch, ticket = _watch, object()
     watch.due[ticket] = (time.monotonic() + seconds, fileno)
     if not watch.wanted.is_set():
         watch.wake()
     try:
         yield
+    except failures as error:
+        if ticket in watch.passed:
+            raise NoAnswerError from error
+        raise
     finally:
         with watch.guard:  # from here on the number may be another socket's
             del watch.due[ticket]
+            watch.passed.discard(ticket)
 
 
 def _in_child() -> None:

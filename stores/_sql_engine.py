@@ -83,7 +83,7 @@ _DIALOGUES: Final = {
     "postgresql": Dialogue(
         begin_read=("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",),
         begin_look=("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",),
-        begin_write=("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",),
+        begin_write=("BEGIN ISOLATION LEVEL READ COMMITTED",),
         table_names=f"{_TABLES}current_schema()",
         column_names=f"{_COLUMNS}current_schema()",
         lock_schema=f"SELECT pg_advisory_xact_lock({POSTGRESQL_LOCK})",
@@ -178,7 +178,12 @@ def _psycopg_time_outs(wait_seconds: float) -> dict[str, Any]:
 
 def _pymysql_time_outs(wait_seconds: float) -> dict[str, Any]:
     seconds = math.ceil(wait_seconds)
-    return {"connect_timeout": _connect_seconds(wait_seconds), "read_timeout": seconds, "write_timeout": seconds}
+    return {
+        "connect_timeout": _connect_seconds(wait_seconds),
+        "read_timeout": seconds + 1,  # the server's word on a lock comes first
+        "write_timeout": seconds + 1,
+        "init_command": f"SET innodb_lock_wait_timeout = {seconds}",
+    }
 
 
 _TIME_OUTS: Final = {

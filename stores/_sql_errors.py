@@ -14,9 +14,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from chatmemory.errors import ConflictError, CorruptedConversationError, StoreError
+from chatmemory.stores._sql_deadlines import NoAnswerError
 
-FAILURES: Final = (SQLAlchemyError, UnicodeError, OverflowError)
-"""What SQLAlchemy raises, and drivers where they cannot hold a value. The driver's own ``Error`` comes beside."""
+FAILURES: Final = (SQLAlchemyError, NoAnswerError, UnicodeError, OverflowError)
+"""What SQLAlchemy and deadlines raise, and drivers of a value they cannot hold. The driver's ``Error`` comes beside."""
 
 Code = int | str
 """SQLite's result code, PostgreSQL's SQLSTATE, or MariaDB's and MySQL's error number."""
@@ -44,6 +45,12 @@ def _passing(text: str) -> Meaning:
 
 
 _LOST: Final = Meaning("has closed the connection, or cannot be reached", transient=True, undone=False, lost=True)
+_SILENT: Final = Meaning(
+    "did not answer in time: it is silent, or another transaction keeps a lock; let that one end, and try again",
+    transient=True,
+    undone=False,
+    lost=True,
+)
 _DEADLOCK: Final = _passing("had a deadlock with another writer; try again")
 _RACE: Final = _passing("let another writer go first; try again")
 _LOCKED: Final = _passing("kept a row locked for too long; let the other transaction end, and try again")
@@ -138,6 +145,8 @@ _CONNECTION_ERRORS: Final = ("OperationalError", "InterfaceError")
 
 def meaning_of(error: BaseException, database: str) -> Meaning | None:
     """Return what `error` means, which came out of a `database` of this kind; None where it has no code known here."""
+    if isinstance(error, NoAnswerError):
+        return _SILENT
     driver_error = _driver_error(error)
     found = _MEANINGS[database].get(_code(driver_error, database))
     if found is None and _is_disconnect(error, driver_error, database):
@@ -205,9 +214,13 @@ def _is_disconnect(error: BaseException, driver_error: BaseException, database: 
         return True
     # psycopg has no code for a server that is gone, and PyMySQL says (0, '') of a connection that is closed.
     has_code = bool(_code(driver_error, database))
-    return database != "sqlite" and not has_code and type(driver_error).__name__ in _CONNECTION_ERRORS
+    return database != "sqlite" and not has_code and _is_a(driver_error, *_CONNECTION_ERRORS)
 
 
 def _is_integrity_error(error: BaseException) -> bool:
-    # PEP 249 gives the name, and each driver has a class of its own.
-    return any(kind.__name__ == "IntegrityError" for kind in type(_driver_error(error)).__mro__)
+    return _is_a(_driver_error(error), "IntegrityError")
+
+
+def _is_a(error: BaseException, *names: str) -> bool:
+    # PEP 249 gives the names, and each driver has classes of its own.
+    return any(kind.__name__ in names for kind in type(error).__mro__)

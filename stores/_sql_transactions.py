@@ -7,6 +7,7 @@ commit to SQLite. Works with any engine: each transaction is begun and ended her
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar
@@ -29,8 +30,16 @@ _USED: Final = "chatmemory"
 """Marks a driver's connection, in what SQLAlchemy keeps beside it, that has been used before."""
 
 
+_STARTS_WITHIN_SECONDS: Final = 5
+"""How long a first connection that fails may be a server that starts, or that has no room at the moment."""
+
+
 class _DiedInPoolError(Exception):
     """A connection was lost while nobody used it, and nothing was committed on it."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
 
 
 @frozen
@@ -123,6 +132,7 @@ class Database:
     wait_seconds: float
     _is_closed: bool = field(default=False, init=False)
     _has_connected: bool = field(default=False, init=False)
+    _unreachable_since: float | None = field(default=None, init=False)
     _prepared: dict[Executable, Prepared] = field(factory=dict, init=False)
     _dialogue: Dialogue = field(init=False)
     _turn: Any = field(init=False)
@@ -174,11 +184,14 @@ class Database:
         self._is_closed = True
 
     def _run(self, begin: tuple[str, ...], work: Callable[[Transaction], Result], *, writes: bool) -> Result:
+        due = time.monotonic() + self.wait_seconds
         while True:
             try:
                 return self._once(begin, work, writes=writes)
-            except _DiedInPoolError:
-                continue  # until the pool has no old connection left, and makes a new one
+            except _DiedInPoolError as died:
+                # Again until the pool has no old connection left, and makes a new one; each may be silent, not dead.
+                if time.monotonic() > due:
+                    raise translate(died.error, self.where, self._kind) from died.error
             except self._failures as error:
                 raise translate(error, self.where, self._kind) from error
 
@@ -212,7 +225,7 @@ class Database:
         except self._failures as error:
             self._undo(connection, error)
             if was_idle and is_lost(error, self._kind):
-                raise _DiedInPoolError from error
+                raise _DiedInPoolError(error) from error
             raise
         except BaseException as error:
             self._undo(connection, error)
@@ -228,10 +241,20 @@ class Database:
         except self._failures as error:
             if self._has_connected or not is_lost(error, self._kind):
                 raise
-            # Before the first contact it is more likely a wrong address than a server that restarts.
-            raise StoreError(f"{self.where} cannot be reached; check host, port, user and password") from error
+            raise self._unreachable() from error
         self._has_connected = True
         return connection
+
+    def _unreachable(self) -> StoreError:
+        # Before the first contact it is more likely a wrong address than a server that restarts, but not at once:
+        # psycopg has no code for a connection that is refused, whatever the reason.
+        now = time.monotonic()
+        self._unreachable_since = self._unreachable_since or now
+        return StoreError(
+            f"{self.where} cannot be reached; check host, port, user, password and the database's name, and whether "
+            f"it takes more connections; nothing changed",
+            transient=now - self._unreachable_since < _STARTS_WITHIN_SECONDS,
+        )
 
     def _undo(self, connection: PoolProxiedConnection, error: BaseException) -> None:
         if isinstance(error, self._failures) and is_lost(error, self._kind):
@@ -247,7 +270,7 @@ class Database:
 
     def _deadline(self, connection: PoolProxiedConnection) -> AbstractContextManager[None]:
         fileno = getattr(connection.driver_connection, "fileno", None)
-        return nullcontext() if fileno is None else deadline(fileno(), self.wait_seconds)
+        return nullcontext() if fileno is None else deadline(fileno(), self.wait_seconds, self._failures)
 
     def _prepare(self, statement: Executable) -> Prepared:
         prepared = self._prepared.get(statement)

@@ -16,6 +16,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -132,17 +133,17 @@ class Server(ABC):
 
     def freeze(self) -> None:
         """Stop all its processes in their tracks: connections stay open, and nobody answers."""
-        for pid in self._family():
-            os.kill(pid, signal.SIGSTOP)
+        self._tell(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on after `freeze`."""
-        for pid in self._family():
-            os.kill(pid, signal.SIGCONT)
+        self._tell(signal.SIGCONT)
 
-    def _family(self) -> list[int]:
+    def _tell(self, what: signal.Signals) -> None:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [self.pid, *map(int, children)]
+        for pid in (self.pid, *map(int, children)):
+            with suppress(ProcessLookupError):  # a child that has ended by itself
+                os.kill(pid, what)
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
