@@ -44,6 +44,7 @@ class Dialogue:
         column_names: Asks for those of the columns of ``{table}``.
         lock_schema: Waits until no other process changes the schema.
         unlock_schema: Lets the next one; nothing where the transaction's end does it.
+        largest_packet: Asks how many bytes a statement may have, where the server hangs up on larger ones.
     """
 
     begin_read: tuple[str, ...]
@@ -53,10 +54,19 @@ class Dialogue:
     column_names: str
     lock_schema: str | None = None
     unlock_schema: str | None = None
+    largest_packet: str | None = None
 
 
-_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = "
-_COLUMNS: Final = "SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' AND table_schema = "
+_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+_COLUMNS: Final = (
+    "SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' AND table_schema = DATABASE()"
+)
+# Not PostgreSQL's information_schema: it hides what the user may not read, which is not the same as absent.
+_RELATIONS: Final = (
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace{more} "
+    "WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+)
+_ATTRIBUTES: Final = " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
 POSTGRESQL_LOCK: Final = 0x63686174_6D656D
 MYSQL_LOCK: Final = "CONCAT('chatmemory ', MD5(DATABASE()))"  # the server has one space of names for all databases
 # READ COMMITTED, since REPEATABLE READ locks the gaps beside a conversation too, where others write theirs.
@@ -67,10 +77,11 @@ _MYSQL: Final = Dialogue(
     ),
     begin_look=(),
     begin_write=(),
-    table_names=f"{_TABLES}DATABASE()",
-    column_names=f"{_COLUMNS}DATABASE()",
+    table_names=_TABLES,
+    column_names=_COLUMNS,
     lock_schema=f"SELECT GET_LOCK({MYSQL_LOCK}, 60)",
     unlock_schema=f"SELECT RELEASE_LOCK({MYSQL_LOCK})",
+    largest_packet="SELECT @@max_allowed_packet",
 )
 _DIALOGUES: Final = {
     "sqlite": Dialogue(
@@ -84,8 +95,8 @@ _DIALOGUES: Final = {
         begin_read=("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",),
         begin_look=("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",),
         begin_write=("BEGIN ISOLATION LEVEL READ COMMITTED",),
-        table_names=f"{_TABLES}current_schema()",
-        column_names=f"{_COLUMNS}current_schema()",
+        table_names=f"SELECT c.relname {_RELATIONS.format(more='')}",
+        column_names=f"SELECT a.attname {_RELATIONS.format(more=_ATTRIBUTES)} AND c.relname = '{{table}}'",
         lock_schema=f"SELECT pg_advisory_xact_lock({POSTGRESQL_LOCK})",
     ),
     "mysql": _MYSQL,

@@ -16,7 +16,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from chatmemory.errors import ConflictError, CorruptedConversationError, StoreError
 from chatmemory.stores._sql_deadlines import NoAnswerError
 
-FAILURES: Final = (SQLAlchemyError, NoAnswerError, UnicodeError, OverflowError)
+
+class TooLargeError(Exception):
+    """A statement is larger than what the server reads."""
+
+
+FAILURES: Final = (SQLAlchemyError, NoAnswerError, TooLargeError, UnicodeError, OverflowError)
 """What SQLAlchemy and deadlines raise, and drivers of a value they cannot hold. The driver's ``Error`` comes beside."""
 
 Code = int | str
@@ -147,6 +152,8 @@ def meaning_of(error: BaseException, database: str) -> Meaning | None:
     """Return what `error` means, which came out of a `database` of this kind; None where it has no code known here."""
     if isinstance(error, NoAnswerError):
         return _SILENT
+    if isinstance(error, TooLargeError):
+        return _TOO_LARGE
     driver_error = _driver_error(error)
     found = _MEANINGS[database].get(_code(driver_error, database))
     if found is None and _is_disconnect(error, driver_error, database):

@@ -19,7 +19,7 @@ from sqlalchemy.sql import Executable
 from chatmemory.errors import StoreError
 from chatmemory.stores._sql_deadlines import deadline
 from chatmemory.stores._sql_engine import Dialogue, dialogue_of, give_back, take_over
-from chatmemory.stores._sql_errors import FAILURES, is_lost, translate
+from chatmemory.stores._sql_errors import FAILURES, TooLargeError, is_lost, translate
 from chatmemory.stores._sql_forks import follow
 
 Row = tuple[Any, ...]
@@ -29,6 +29,12 @@ Result = TypeVar("Result")
 _USED: Final = "chatmemory"
 """Marks a driver's connection, in what SQLAlchemy keeps beside it, that has been used before."""
 
+
+_SMALL: Final = 65_536
+"""Bytes that every server takes at once, and what the rest of a statement may have beside one large value."""
+
+_ESCAPED: Final = b"\\\"'\n\r\0\x1a"
+"""What drivers of MariaDB and MySQL write as two bytes in a text."""
 
 _STARTS_WITHIN_SECONDS: Final = 5
 """How long a first connection that fails may be a server that starts, or that has no room at the moment."""
@@ -86,6 +92,8 @@ class Transaction:
     def run_for_each(self, statement: Executable, values: Sequence[Values]) -> None:
         """Run `statement` once for each of `values`."""
         prepared = self._prepare(statement)
+        if self._dialogue.largest_packet is not None:
+            self._check_size(values, self._dialogue.largest_packet)
         if len(values) == 1:
             self._cursor.execute(prepared.text, prepared.bind(values[0]))
         elif values:
@@ -112,9 +120,25 @@ class Transaction:
                 self._cursor.execute(self._dialogue.unlock_schema)
                 self._cursor.fetchall()
 
+    def _check_size(self, values: Sequence[Values], question: str) -> None:
+        # MariaDB and MySQL hang up on what is much too large, which looks like a server that went away.
+        largest = max((_size(value) for each in values for value in each.values()), default=0)
+        if largest > _SMALL:
+            self._cursor.execute(question)
+            ((allowed,),) = self._cursor.fetchall()
+            if largest > allowed - _SMALL:
+                raise TooLargeError
+
     def _names(self, question: str) -> frozenset[str]:
         self._cursor.execute(question)
         return frozenset(name for (name,) in self._cursor.fetchall())
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, str | bytes) or len(value) <= _SMALL // 4:
+        return 0
+    data = value.encode() if isinstance(value, str) else value
+    return len(data) + sum(map(data.count, _ESCAPED))
 
 
 @define(eq=False)

@@ -34,6 +34,7 @@ from chatmemory.stores import (
 from chatmemory.stores.base import COMMIT_IDS_KEPT
 from chatmemory.testing.changes import START, ConversationModel, add_until_taken
 from chatmemory.testing.store_conformance import StoreConformance
+from tests.endurance.writing import processes, run_all
 from tests.stores.documents import (
     IgnoringVersions,
     MeetingTexts,
@@ -45,7 +46,6 @@ from tests.stores.documents import (
     hold_lock,
     json_files,
 )
-from tests.stores.test_processes import run_all
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -93,8 +93,8 @@ def test_who_does_not_is_caught(documents: type[IgnoringVersions | UnlockedTexts
 
 def test_processes_share_the_readmes_files(tmp_path: Path) -> None:
     """Three processes that add to one file: every message is there once, in each one's order."""
-    start, each = SPAWN.Barrier(3), 20
-    run_all(SPAWN, [(add_to_files, (tmp_path, name, each, start)) for name in "abc"])
+    start, each = processes().Barrier(3), 20
+    run_all([(add_to_files, (tmp_path, name, each, start)) for name in "abc"])
     history = DocumentChatMemoryStore(json_files(tmp_path)).history("c")
     assert list(range(1, 3 * each + 1)) == [entry.seq for entry in history]
     for name in "abc":

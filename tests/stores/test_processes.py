@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
-from collections.abc import Callable
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from threading import Timer
-from typing import Any
 
 import pytest
 
 from chatmemory.messages import UserMessage
 from chatmemory.stores import SqlChatMemoryStore
 from chatmemory.testing.changes import ConversationModel, add_until_taken
+from tests.endurance.writing import processes, run_all
 from tests.stores.programs import add_many, replace_many
 
 SPAWN = multiprocessing.get_context("spawn")
 
 
-def run_all(context: BaseContext, programs: list[tuple[Callable[..., None], tuple[Any, ...]]]) -> None:
-    """Start every program, and wait until each has ended well."""
-    running = [context.Process(target=target, args=args) for target, args in programs]  # type: ignore[attr-defined]
-    for process in running:
-        process.start()
-    for process in running:
-        process.join()
-    assert [0] * len(running) == [process.exitcode for process in running]
-
-
 def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     """Two processes that add to one conversation: every message is there once, in each one's order."""
     url, each = f"sqlite:///{tmp_path}/chat.db", 40
-    start = SPAWN.Barrier(2)
+    start = processes().Barrier(2)
 
-    run_all(SPAWN, [(add_many, (url, "c", name, each, start)) for name in ("a", "b")])
+    run_all([(add_many, (url, "c", name, each, start)) for name in ("a", "b")])
 
     with SqlChatMemoryStore(url) as store:
         history = store.history("c")
@@ -43,18 +31,6 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     for name in ("a", "b"):
         own = [entry.message.text for entry in history if entry.message.text.startswith(name)]
         assert [f"{name} {number}" for number in range(each)] == own
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-def test_many_processes_start_at_once(tmp_path: Path) -> None:
-    """Twenty processes whose first message meets a database that does not exist yet all succeed."""
-    url, fork = f"sqlite:///{tmp_path}/chat.db", multiprocessing.get_context("fork")
-    start = fork.Barrier(20)
-
-    run_all(fork, [(add_many, (url, f"c{number:02}", "m", 1, start)) for number in range(20)])
-
-    with SqlChatMemoryStore(url) as store:
-        assert [f"c{number:02}" for number in range(20)] == [info.id for info in store.conversations()]
 
 
 def test_a_reader_beside_another_process_sees_whole_changes(tmp_path: Path) -> None:
