@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pytest
-from sqlalchemy import URL, Engine, StaticPool, create_engine, make_url
+from attrs import frozen
+from sqlalchemy import Engine, StaticPool, create_engine, make_url
 
-from chatmemory.stores import ChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore
+from chatmemory.stores import ChatMemoryStore, InMemoryChatMemoryStore, SqlChatMemoryStore, upgrade_schema
+from chatmemory.stores._sql_schema import changes, conversations, messages
 from chatmemory.testing.store_conformance import StoreConformance
+from tests.servers.mariadb import MariaDb
+from tests.servers.postgresql import PostgreSql
 
 
 class TestInMemoryStore(StoreConformance):
@@ -84,14 +89,64 @@ class TestSharedConnection(StoreConformance):
         return SqlChatMemoryStore(self.engines[place])
 
 
-class OnServer(StoreConformance):
-    """A store on a server's database: one place is one database."""
+@frozen
+class Kept:
+    """A database of a server with its tables, for all tests of this file.
 
-    urls: ClassVar[dict[Path, str]] = {}
+    Attributes:
+        engine: An engine of a caller for it.
+    """
+
+    engine: Engine
+
+    @classmethod
+    @contextmanager
+    def on(cls, server: PostgreSql | MariaDb, driver: str, **settings: Any) -> Iterator[Self]:
+        """Make one, and see at the end that every connection has come back to the engine."""
+        url = server.new_database()
+        upgrade_schema(url)
+        engine = create_engine(make_url(url).set(drivername=driver), **settings)
+        yield cls(engine)
+        assert engine.pool.status().endswith("Current Checked out connections: 0")
+        engine.dispose()
+        server.drop_database(url)
+
+    def empty(self) -> None:
+        """Let the next test find no row."""
+        with self.engine.begin() as connection:
+            for table in (conversations, messages, changes):
+                connection.execute(table.delete())
+
+
+@pytest.fixture(scope="module")
+def kept_postgresql(postgresql_server: PostgreSql) -> Iterator[Kept]:
+    """A database of PostgreSQL; the caller's own transactions are serialisable."""
+    with Kept.on(postgresql_server, "postgresql+psycopg", isolation_level="SERIALIZABLE") as kept:
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def kept_mariadb(mariadb_server: MariaDb) -> Iterator[Kept]:
+    """A database of MariaDB; the caller's engine has default settings."""
+    with Kept.on(mariadb_server, "mariadb+pymysql") as kept:
+        yield kept
+
+
+class OnServer(StoreConformance):
+    """A store on a server's database, which each test finds empty. One of 60 ms for each test would take a minute."""
+
+    kept: ClassVar[Kept]
 
     def open_store(self, place: Path) -> ChatMemoryStore:
-        """Return one more store on the place's database."""
-        return SqlChatMemoryStore(self.urls[place])
+        """Return one more store with an engine of its own."""
+        assert place.is_dir()
+        return SqlChatMemoryStore(self.kept.engine.url)
+
+    def lend(self, kept: Kept) -> Iterator[None]:
+        """Let one test have the database."""
+        type(self).kept = kept
+        yield
+        kept.empty()
 
 
 @pytest.mark.server
@@ -99,10 +154,8 @@ class TestPostgreSql(OnServer):
     """PostgreSQL, with an engine of the store's own."""
 
     @pytest.fixture(autouse=True)
-    def _database(self, postgresql_url: str, tmp_path: Path) -> Iterator[None]:
-        self.urls[tmp_path] = postgresql_url
-        yield
-        del self.urls[tmp_path]
+    def _database(self, kept_postgresql: Kept) -> Iterator[None]:
+        yield from self.lend(kept_postgresql)
 
 
 @pytest.mark.server
@@ -110,28 +163,17 @@ class TestMariaDb(OnServer):
     """MariaDB, with an engine of the store's own."""
 
     @pytest.fixture(autouse=True)
-    def _database(self, mariadb_url: str, tmp_path: Path) -> Iterator[None]:
-        self.urls[tmp_path] = mariadb_url
-        yield
-        del self.urls[tmp_path]
+    def _database(self, kept_mariadb: Kept) -> Iterator[None]:
+        yield from self.lend(kept_mariadb)
 
 
-class OnEngineOfCaller(StoreConformance):
+class OnEngineOfCaller(OnServer):
     """A store on a caller's engine, whose own settings would get in the way of a store that relied on them."""
 
-    engines: ClassVar[dict[Path, Engine]] = {}
-
     def open_store(self, place: Path) -> ChatMemoryStore:
-        """Return one more store on the place's engine."""
-        return SqlChatMemoryStore(self.engines[place])
-
-    def lend(self, place: Path, url: URL, **settings: Any) -> Iterator[None]:
-        """Make an engine, and see that every connection comes back to it."""
-        engine = self.engines[place] = create_engine(url, **settings)
-        yield
-        assert engine.pool.status().endswith("Current Checked out connections: 0")
-        engine.dispose()
-        del self.engines[place]
+        """Return one more store on the engine."""
+        assert place.is_dir()
+        return SqlChatMemoryStore(self.kept.engine)
 
 
 @pytest.mark.server
@@ -139,9 +181,8 @@ class TestPostgreSqlEngineOfCaller(OnEngineOfCaller):
     """PostgreSQL, serialisable, as the caller's own transactions want it."""
 
     @pytest.fixture(autouse=True)
-    def _engine(self, postgresql_url: str, tmp_path: Path) -> Iterator[None]:
-        url = make_url(postgresql_url).set(drivername="postgresql+psycopg")
-        yield from self.lend(tmp_path, url, isolation_level="SERIALIZABLE")
+    def _database(self, kept_postgresql: Kept) -> Iterator[None]:
+        yield from self.lend(kept_postgresql)
 
 
 @pytest.mark.server
@@ -149,5 +190,5 @@ class TestMariaDbEngineOfCaller(OnEngineOfCaller):
     """MariaDB, with default settings."""
 
     @pytest.fixture(autouse=True)
-    def _engine(self, mariadb_url: str, tmp_path: Path) -> Iterator[None]:
-        yield from self.lend(tmp_path, make_url(mariadb_url).set(drivername="mariadb+pymysql"))
+    def _database(self, kept_mariadb: Kept) -> Iterator[None]:
+        yield from self.lend(kept_mariadb)
