@@ -40,6 +40,12 @@ def run_all(programs: list[tuple[Any, tuple[Any, ...]]]) -> None:
     assert [0] * len(running) == [process.exitcode for process in running]
 
 
+def _pipe() -> tuple[Connection, Connection]:
+    ends: Any = multiprocessing.Pipe()  # on Windows they have a type of their own
+    ours, theirs = ends
+    return ours, theirs
+
+
 @define
 class Writer:
     """Somebody who adds to a conversation until told to stop.
@@ -94,7 +100,7 @@ class WriterProcess(Writer):
     @classmethod
     def start(cls, url: str, conversation_id: str, name: str) -> Self:
         """Let one begin."""
-        ours, theirs = multiprocessing.Pipe()
+        ours, theirs = _pipe()
         arguments = (url, conversation_id, name, theirs)
         process = processes().Process(target=acknowledge, args=arguments)  # type: ignore[attr-defined]
         process.start()
@@ -124,7 +130,7 @@ class WriterThread(Writer):
     @classmethod
     def start(cls, url: str, conversation_id: str, name: str, pool: ThreadPoolExecutor) -> Self:
         """Let one begin."""
-        ours, theirs = multiprocessing.Pipe()
+        ours, theirs = _pipe()
         return cls(name, ours, pool.submit(acknowledge, url, conversation_id, name, theirs))
 
     def stop(self) -> None:
