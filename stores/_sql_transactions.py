@@ -29,7 +29,6 @@ Result = TypeVar("Result")
 _USED: Final = "chatmemory"
 """Marks a driver's connection, in what SQLAlchemy keeps beside it, that has been used before."""
 
-
 _SMALL: Final = 65_536
 """Bytes that every server takes at once, and what the rest of a statement may have beside one large value."""
 

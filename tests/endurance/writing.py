@@ -11,10 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from threading import Barrier
 from typing import Any, Final, Self
 
 from attrs import define, field
 
+from chatmemory.stores import ChatMemoryStore
 from tests.stores.programs import acknowledge
 
 ANSWERS_WITHIN_SECONDS: Final = 120
@@ -138,3 +140,16 @@ class WriterThread(Writer):
         self._pipe.send("stop")
         self._hear_out()
         self._done.result()
+
+
+def open_connections(store: ChatMemoryStore, count: int) -> None:
+    """Use a store from `count` threads at once, which leaves as many connections in its pool."""
+    together = Barrier(count)
+
+    def look(_: int) -> None:
+        together.wait()
+        for _ in range(20):
+            store.load("c")
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(look, range(count)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import pytest
 from sqlalchemy import make_url
@@ -14,6 +13,7 @@ from chatmemory.stores import SqlChatMemoryStore
 from chatmemory.testing.changes import ConversationModel
 from chatmemory.testing.store_entries import agree, numbered
 from tests.endurance.drills import kill_server, kill_writers
+from tests.endurance.writing import open_connections
 from tests.servers.fixtures import need
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgresql import PostgreSql
@@ -47,7 +47,7 @@ def test_connections_that_died_idle_are_replaced(mortal: Mortal) -> None:
     with SqlChatMemoryStore(mortal.new_database()) as store:
         model = ConversationModel()
         model.write(store, "c", *numbered(3))
-        _use_connections(store, 4)
+        open_connections(store, 4)
         mortal.kill()
         mortal.start()
         agree(store, "c", model)
@@ -55,7 +55,7 @@ def test_connections_that_died_idle_are_replaced(mortal: Mortal) -> None:
         mortal.start()
         model.write(store, "c", UserMessage("u"), leaving={1: "budget"})
         agree(store, "c", model)
-        _use_connections(store, 4)
+        open_connections(store, 4)
         mortal.kill()
         mortal.start()
         assert store.delete("c")
@@ -96,15 +96,3 @@ def test_an_answer_that_is_lost_is_asked_for_again(mortal: Mortal, *, exists: bo
         second.go_on.set()
         assert before + 1 == adding.result().seq
         assert before + 1 == len(memory.history())
-
-
-def _use_connections(store: SqlChatMemoryStore, count: int) -> None:
-    together = Barrier(count)
-
-    def look(_: int) -> None:
-        together.wait()
-        for _ in range(20):
-            store.load("c")
-
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(look, range(count)))

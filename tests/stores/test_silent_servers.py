@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Barrier
 
 import pytest
 from sqlalchemy import make_url
 
 from chatmemory import ChatMemory, MessageWindowChatMemory, StoreError, UserMessage
 from chatmemory.stores import SqlChatMemoryStore
+from tests.endurance.writing import open_connections
 from tests.servers.fixtures import need
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgresql import PostgreSql
@@ -57,25 +57,12 @@ def seconds_to_fail(operation: Callable[[], object]) -> tuple[float, StoreError]
     return time.monotonic() - began, caught.value
 
 
-def use_connections(store: SqlChatMemoryStore, count: int) -> None:
-    """Leave that many connections in the store's pool."""
-    together = Barrier(count)
-
-    def look(_: int) -> None:
-        together.wait()
-        for _ in range(20):
-            store.load("c")
-
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(look, range(count)))
-
-
 @pytest.mark.server
 def test_an_operation_ends_in_time(silent: Silent) -> None:
     """Add, load and delete give up within their deadline, however many connections are open, and go on after it."""
     with SqlChatMemoryStore(silent.new_database(), conflict_timeout_seconds=WAIT_SECONDS) as store:
         memory = memory_in(store)
-        use_connections(store, 4)
+        open_connections(store, 4)
         with frozen(silent):
             for operation in (lambda: memory.add(UserMessage("lost")), memory.refresh, lambda: store.delete("c")):
                 seconds, error = seconds_to_fail(operation)
