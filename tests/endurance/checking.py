@@ -48,16 +48,19 @@ def check_conversation(store: ChatMemoryStore, conversation_id: str, *, every: i
     snapshot = store.load(conversation_id)
     assert snapshot is not None
     assert (len(history), len(history) + 1) == (snapshot.version, snapshot.next_seq)
-    assert timeless(alone.window()) == timeless(snapshot.entries)
+    assert timeless(_by_seq(alone.window())) == timeless(snapshot.entries)
+    assert timeless(alone.window()) == timeless(memory_of(conversation_id, store).window())
     return history
 
 
 def _check_version(alone: ChatMemory, store: ChatMemoryStore, conversation_id: str, version: int) -> None:
     expected = alone.window_at(version)
-    assert timeless(sorted(expected, key=lambda entry: entry.seq)) == timeless(
-        store.window_at(conversation_id, version)
-    )
+    assert timeless(_by_seq(expected)) == timeless(store.window_at(conversation_id, version))
     assert [] == check_window(expected.messages())
+
+
+def _by_seq(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: entry.seq)
 
 
 def check_acknowledged(history: list[Entry], writers: Iterable[Writer], *, unanswered: int) -> int:
