@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import pytest
 
-from tests.servers import mariadb, postgresql
+from tests.servers import galera, mariadb, postgresql
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgresql import PostgreSql
 
 INSTALLED: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "PostgreSQL": (postgresql.binaries, postgresql.PACKAGE),
     "MariaDB": (mariadb.binary, mariadb.PACKAGE),
+    "Galera": (galera.library, galera.PACKAGE),
 }
 _not_tested: Final[set[str]] = set()
 

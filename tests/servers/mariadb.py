@@ -56,13 +56,15 @@ class MariaDb(Server):
             "--bind-address=127.0.0.1",
             f"--socket={self.address}",
             f"--pid-file={self.folder / 'pid'}",
+            f"--tmpdir={self.folder}",
             "--innodb-buffer-pool-size=128M",
             *self.settings,
         ]
 
     def create(self) -> None:
         """Make its data folder."""
-        options = ["--auth-root-authentication-method=normal", "--skip-test-db"]
+        # In one folder for all, a server that starts removes temporary tables of another.
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--tmpdir={self.folder}"]
         run(["mariadb-install-db", "--no-defaults", f"--datadir={self.data}", *options], user=self.user)
 
     def answers(self) -> bool:
