@@ -26,7 +26,7 @@ class _Watch:
     """The thread that looks, and what it looks at. A child of a fork makes one of its own."""
 
     def __init__(self) -> None:
-        self.due: dict[object, tuple[float, int]] = {}
+        self.due: dict[object, tuple[float, int]] = {}  # when, and a descriptor of our own for the socket
         self.passed: set[object] = set()
         self.guard = threading.Lock()
         self.wanted = threading.Event()
@@ -44,20 +44,22 @@ class _Watch:
         while True:
             self.wanted.wait()
             time.sleep(_LOOKS_EVERY_SECONDS)
-            now = time.monotonic()
-            for ticket, (due, fileno) in list(self.due.items()):
-                if due <= now:
-                    self._shut(ticket, fileno)
+            self._shut_overdue(time.monotonic())
             self.wanted.clear()
             if self.due:
                 self.wanted.set()
 
-    def _shut(self, ticket: object, fileno: int) -> None:
+    def _shut_overdue(self, now: float) -> None:
         with self.guard:
-            if ticket in self.due and ticket not in self.passed:
-                self.passed.add(ticket)
-                with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as twin:
-                    twin.shutdown(socket.SHUT_RDWR)  # an OSError: the other side was faster
+            for ticket, (due, twin) in self.due.items():
+                if due <= now and ticket not in self.passed:
+                    self.passed.add(ticket)
+                    _shut(twin)
+
+
+def _shut(fileno: int) -> None:
+    with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as open_one:
+        open_one.shutdown(socket.SHUT_RDWR)  # an OSError: the other side was faster
 
 
 _watch = _Watch()
@@ -70,8 +72,10 @@ def deadline(fileno: int, seconds: float, failures: tuple[type[Exception], ...])
     Raises:
         NoAnswerError: That was done, and one of `failures` came of it.
     """
-    watch, ticket = _watch, object()
-    watch.due[ticket] = (time.monotonic() + seconds, fileno)
+    # The driver may close its descriptor inside the block, and the number may then be another socket's.
+    watch, ticket, twin = _watch, object(), os.dup(fileno)
+    with watch.guard:
+        watch.due[ticket] = (time.monotonic() + seconds, twin)
     if not watch.wanted.is_set():
         watch.wake()
     try:
@@ -81,9 +85,10 @@ def deadline(fileno: int, seconds: float, failures: tuple[type[Exception], ...])
             raise NoAnswerError from error
         raise
     finally:
-        with watch.guard:  # from here on the number may be another socket's
+        with watch.guard:
             del watch.due[ticket]
             watch.passed.discard(ticket)
+        os.close(twin)
 
 
 def _in_child() -> None:

@@ -10,7 +10,7 @@ import math
 import sqlite3
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 from sqlalchemy import URL, Dialect, Engine, StaticPool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
@@ -79,7 +79,7 @@ _MYSQL: Final = Dialogue(
     begin_write=(),
     table_names=_TABLES,
     column_names=_COLUMNS,
-    lock_schema=f"SELECT GET_LOCK({MYSQL_LOCK}, 60)",
+    lock_schema=f"SELECT GET_LOCK({MYSQL_LOCK}, 10)",
     unlock_schema=f"SELECT RELEASE_LOCK({MYSQL_LOCK})",
     largest_packet="SELECT @@max_allowed_packet",
 )
@@ -105,10 +105,14 @@ _DIALOGUES: Final = {
 _LEVELS: Final = {"postgresql": "AUTOCOMMIT", "mysql": "READ COMMITTED", "mariadb": "READ COMMITTED"}
 """SQLAlchemy's isolation levels under which our first and last words are all that begins and ends a transaction."""
 
+# The level is that of one transaction: a caller's session keeps its own, and whether it commits by itself.
+_MYSQL_LENT: Final = evolve(_MYSQL, begin_write=("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"))
+_LENT: Final = _DIALOGUES | {"mysql": _MYSQL_LENT, "mariadb": _MYSQL_LENT}
 
-def dialogue_of(engine: Engine) -> Dialogue:
-    """Return how the engine's database is talked to."""
-    return _DIALOGUES[engine.dialect.name]
+
+def dialogue_of(engine: Engine, *, is_owned: bool) -> Dialogue:
+    """Return how the engine's database is talked to, by whom made the engine or to whom it is lent."""
+    return (_DIALOGUES if is_owned else _LENT)[engine.dialect.name]
 
 
 def engine_for(url_or_engine: str | URL | Engine, *, wait_seconds: float) -> tuple[Engine, bool]:
@@ -246,9 +250,11 @@ def take_over(connection: Any, engine: Engine) -> bool:
         connection: The driver's own connection, just taken from the pool.
         engine: A caller's engine.
     """
-    if engine.dialect.name != "sqlite":
-        engine.dialect.set_isolation_level(connection, _LEVELS[engine.dialect.name])  # type: ignore[arg-type]
+    if engine.dialect.name == "postgresql":  # psycopg says no BEGIN of its own then; nothing is sent for this
+        engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
         return True
+    if engine.dialect.name != "sqlite":
+        return False
     # Python's older way begins only where nothing is begun. The newer way is always inside a transaction.
     if getattr(connection, "autocommit", None) is not False:
         return False
@@ -258,7 +264,7 @@ def take_over(connection: Any, engine: Engine) -> bool:
 
 def give_back(connection: Any, engine: Engine) -> None:
     """Let the driver begin transactions again as its owner wants it."""
-    if engine.dialect.name != "sqlite":
+    if engine.dialect.name == "postgresql":
         engine.dialect.reset_isolation_level(connection)
     else:
         connection.autocommit = False

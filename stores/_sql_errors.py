@@ -66,8 +66,12 @@ _FORBIDDEN: Final = Meaning("does not let this user do that; grant the right to 
 _REFUSED: Final = Meaning("does not let this user in; check name, password and the server's rules")
 _UNKNOWN: Final = Meaning("has no database of this name; create it first")
 _TOO_LARGE: Final = Meaning("cannot hold a value of this size; shorten the message, or raise the server's limit")
-_NO_QUORUM: Final = Meaning(
-    "has lost its cluster: this node may not write; wait until it has joined again, or use another", lost=True
+_SLOW: Final = _passing("broke off a statement that took too long; try again, or allow it more time")
+_ALONE: Final = "has lost its cluster: this node may not write; wait until it has joined again, or use another"
+_NO_QUORUM: Final = Meaning(_ALONE, transient=True, lost=True)
+_POOLED: Final = Meaning(
+    "is behind a pooler that keeps no prepared statements; make the engine with "
+    'connect_args={"prepare_threshold": None}'
 )
 
 _SQLITE: Final[dict[Code, Meaning]] = {
@@ -93,7 +97,7 @@ _POSTGRESQL: Final[dict[Code, Meaning]] = {
     "40P01": _DEADLOCK,
     "40001": _RACE,
     "55P03": _LOCKED,
-    "57014": _LOCKED,
+    "57014": _SLOW,
     "53300": _CROWDED,
     "53100": _FULL,
     "53200": _passing("has no memory left; try again"),
@@ -107,9 +111,17 @@ _POSTGRESQL: Final[dict[Code, Meaning]] = {
     "57P02": _LOST,
     "57P03": _LOST,
     "57P05": _LOST,
+    "25P03": _LOST,
+    "25P04": _LOST,
     "08000": _LOST,
+    "08001": _LOST,
     "08003": _LOST,
+    "08004": _LOST,
     "08006": _LOST,
+    "08007": _LOST,
+    "08P01": _LOST,  # what PgBouncer ends a connection with
+    "26000": _POOLED,
+    "42P05": _POOLED,
 }
 # https://mariadb.com/kb/en/mariadb-error-code-reference/; 2000 and above come from the client.
 _MYSQL: Final[dict[Code, Meaning]] = {
@@ -117,6 +129,8 @@ _MYSQL: Final[dict[Code, Meaning]] = {
     1020: _RACE,
     1412: _RACE,
     1205: _LOCKED,
+    1969: _SLOW,
+    3024: _SLOW,
     1040: _CROWDED,
     1203: _CROWDED,
     1226: _CROWDED,
@@ -133,7 +147,7 @@ _MYSQL: Final[dict[Code, Meaning]] = {
     1301: _TOO_LARGE,
     1406: _TOO_LARGE,
     1047: _NO_QUORUM,
-    1180: _NO_QUORUM,
+    1180: Meaning(_ALONE, transient=True, undone=False, lost=True),  # it may have been sent to the others
     1053: _LOST,
     1077: _LOST,
     1927: _LOST,
@@ -211,7 +225,7 @@ def _code(error: BaseException, database: str) -> Code:
     if database == "postgresql":
         return str(getattr(error, "sqlstate", None) or "")
     number = getattr(error, "errno", None) or next(iter(error.args), 0)
-    return number if isinstance(number, int) else 0
+    return number if isinstance(number, int) and number > 0 else 0
 
 
 def _is_disconnect(error: BaseException, driver_error: BaseException, database: str) -> bool:

@@ -35,6 +35,9 @@ _SMALL: Final = 65_536
 _ESCAPED: Final = b"\\\"'\n\r\0\x1a"
 """What drivers of MariaDB and MySQL write as two bytes in a text."""
 
+_LEAST_SECONDS: Final = 1
+"""What a transaction gets that had to wait for its connection, and a ROLLBACK after any failure."""
+
 _STARTS_WITHIN_SECONDS: Final = 5
 """How long a first connection that fails may be a server that starts, or that has no room at the moment."""
 
@@ -108,10 +111,16 @@ class Transaction:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let no other process change the schema in this block, or until this transaction ends."""
+        """Let no other process change the schema in this block, or until this transaction ends.
+
+        Raises:
+            StoreError: Another process goes on doing that.
+        """
         if self._dialogue.lock_schema is not None:
             self._cursor.execute(self._dialogue.lock_schema)
-            self._cursor.fetchall()
+            ((taken,),) = self._cursor.fetchall()
+            if taken in (0, None):
+                raise StoreError("another process has been changing the schema for too long; try again", transient=True)
         try:
             yield
         finally:
@@ -147,7 +156,7 @@ class Database:
     Attributes:
         engine: SQLAlchemy's engine.
         is_owned: Whether `close` closes the engine.
-        wait_seconds: How long a transaction may take.
+        wait_seconds: How long a transaction may take, with the wait for its connection.
     """
 
     engine: Engine
@@ -162,7 +171,7 @@ class Database:
     _failures: tuple[type[Exception], ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._dialogue = dialogue_of(self.engine)
+        self._dialogue = dialogue_of(self.engine, is_owned=self.is_owned)
         self._turn = follow(self.engine)
         self._failures = (*FAILURES, self.engine.dialect.loaded_dbapi.Error)
 
@@ -210,16 +219,18 @@ class Database:
         due = time.monotonic() + self.wait_seconds
         while True:
             try:
-                return self._once(begin, work, writes=writes)
+                return self._once(begin, work, due, writes=writes)
             except _DiedInPoolError as died:
-                # Again until the pool has no old connection left, and makes a new one; each may be silent, not dead.
-                if time.monotonic() > due:
+                if time.monotonic() > due:  # the server may be silent, and not gone
                     raise translate(died.error, self.where, self._kind) from died.error
+                self.engine.dispose()  # what lay idle beside it died with it; new ones are made
             except self._failures as error:
                 raise translate(error, self.where, self._kind) from error
 
-    def _once(self, begin: tuple[str, ...], work: Callable[[Transaction], Result], *, writes: bool) -> Result:
-        with self._turn, self._connection() as connection, self._deadline(connection):
+    def _once(
+        self, begin: tuple[str, ...], work: Callable[[Transaction], Result], due: float, *, writes: bool
+    ) -> Result:
+        with self._turn, self._connection() as connection, self._deadline(connection, due):
             cursor = connection.cursor()
             for statement in begin:
                 cursor.execute(statement)
@@ -265,6 +276,11 @@ class Database:
             if self._has_connected or not is_lost(error, self._kind):
                 raise
             raise self._unreachable() from error
+        except RuntimeError as error:  # PyMySQL raises it for what its ways to log in need
+            raise StoreError(
+                f"{self.where} asks for a way to log in that the driver cannot go; the cause names the package to "
+                f"install; nothing changed"
+            ) from error
         self._has_connected = True
         return connection
 
@@ -285,15 +301,17 @@ class Database:
             return
         try:
             if getattr(connection.driver_connection, "in_transaction", True):
-                connection.cursor().execute("ROLLBACK")
+                with self._deadline(connection, time.monotonic()):
+                    connection.cursor().execute("ROLLBACK")
         except self._failures as failure:
             # What cannot even roll back is no connection any more; the database forgets the rest.
             connection.invalidate(failure)
             error.add_note(f"ROLLBACK failed too: {type(failure).__name__}")
 
-    def _deadline(self, connection: PoolProxiedConnection) -> AbstractContextManager[None]:
+    def _deadline(self, connection: PoolProxiedConnection, due: float) -> AbstractContextManager[None]:
         fileno = getattr(connection.driver_connection, "fileno", None)
-        return nullcontext() if fileno is None else deadline(fileno(), self.wait_seconds, self._failures)
+        seconds = max(due - time.monotonic(), _LEAST_SECONDS)
+        return nullcontext() if fileno is None else deadline(fileno(), seconds, self._failures)
 
     def _prepare(self, statement: Executable) -> Prepared:
         prepared = self._prepared.get(statement)
