@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, assert_type
 
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessage
+from sqlalchemy import Engine, MetaData
 
 from chatmemory import (
+    About,
     ApproximateCounter,
     AssistantMessage,
     Change,
@@ -47,7 +49,21 @@ from chatmemory import (
 )
 from chatmemory.core.units import Unit
 from chatmemory.formats import Finding, check, from_openai
-from chatmemory.stores import ChatMemoryStore, ConversationInfo, InMemoryChatMemoryStore, SqlChatMemoryStore
+from chatmemory.stores import (
+    ChatMemoryStore,
+    ConversationInfo,
+    Document,
+    DocumentChatMemoryStore,
+    Documents,
+    InMemoryChatMemoryStore,
+    PayloadCodec,
+    SqlChatMemoryStore,
+    VersionedDocuments,
+    check_schema,
+    schema_metadata,
+    schema_revision,
+    upgrade_schema,
+)
 
 
 class OwnCounter:
@@ -118,6 +134,9 @@ def writing(memory: ChatMemory, reply: ChatCompletionMessage, mine: Iterator[Mes
     assert_type(memory.set([]), Change)
     assert_type(memory.clear(), Change)
     assert_type(memory.resize(max_tokens=5, max_messages=None), Change)
+    assert_type(memory.redact(3), Change)
+    assert_type(memory.redact(3, "[gone]"), Change)
+    assert_type(memory.describe(title="t", meta={"plan": "pro"}), Change)
     assert_type(memory.refresh(), Window)
     assert_type(memory.delete(), bool)
 
@@ -150,6 +169,9 @@ def looking(memory: ChatMemory) -> None:
     assert_type(memory.system, SystemMessage | None)
     assert_type(memory.version, int)
     assert_type(memory.over_budget, bool)
+    about = memory.about()
+    assert_type(about, About)
+    assert_type((about.owner, about.title, about.meta), tuple[str | None, str | None, dict[str, Any]])
     window = memory.window()
     entries: Sequence[Entry] = window
     assert_type(window, Window)
@@ -214,7 +236,7 @@ def errors() -> None:
     except WindowOverflowError as error:
         assert_type((error.needed, error.allowed, error.measure), tuple[int, int, str])
     except StoreError as error:
-        assert_type(error.outcome_unknown, bool)
+        assert_type((error.outcome_unknown, error.transient), tuple[bool, bool])
     except NotInHistoryError as error:
         lookup: LookupError = error
         raise lookup from None
@@ -228,7 +250,43 @@ def stores(store: SqlChatMemoryStore) -> None:
         assert_type(opened, SqlChatMemoryStore)
         protocol: list[ChatMemoryStore] = [opened, other]
         assert_type(protocol[0].conversations(after="c", limit=5), list[ConversationInfo])
-        assert_type(protocol[0].window_at("c", 3), list[Entry])
+        assert_type(protocol[0].window_at("c", 3, owner="ann"), list[Entry])
+        assert_type(protocol[0].delete("c", owner="ann"), bool)
+        assert_type((opened.purge(limit=5), opened.reseal()), tuple[int, int])
+
+
+class OwnCodec:
+    """A codec of a user's own needs no base class."""
+
+    key_id = "k"
+
+    def encode(self, data: bytes) -> bytes:
+        """Seal."""
+        return data[::-1]
+
+    def decode(self, data: bytes, key_id: str) -> bytes:
+        """Open."""
+        return data[::-1] if key_id == self.key_id else b""
+
+
+def sql_stores(engine: Engine) -> None:
+    """The settings of the SQL store, and its schema."""
+    codec: PayloadCodec = OwnCodec()
+    SqlChatMemoryStore(engine, retain="window", expire_after=timedelta(days=9), codec=codec, auto_upgrade=True)
+    SqlChatMemoryStore(engine, retain="all")  # type: ignore[arg-type]
+    assert_type(upgrade_schema(engine, partitions=8), str)
+    assert_type(schema_revision("sqlite:///chat.db"), str | None)
+    check_schema(engine)
+    assert_type(schema_metadata(), MetaData)
+
+
+def document_stores(plain: Documents, versioned: VersionedDocuments) -> None:
+    """Either back end makes a store."""
+    store: ChatMemoryStore = DocumentChatMemoryStore(plain, retain="window")
+    TokenWindowChatMemory(max_tokens=5, store=store, owner="ann")
+    DocumentChatMemoryStore(versioned)
+    assert_type(versioned.get("k"), Document | None)
+    assert_type(versioned.put("k", "text", expected=None), bool)
 
 
 def the_example(client: OpenAI, memory: TokenWindowChatMemory) -> None:
