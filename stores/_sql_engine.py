@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from contextlib import closing
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -166,13 +167,24 @@ def _create(url: URL, **settings: Any) -> Engine:
 def _server_engine(url: URL, wait_seconds: float) -> Engine:
     settings = _TIME_OUTS.get(url.drivername, lambda _: {})(wait_seconds)
     asked = {name: value for name, value in settings.items() if name not in url.query}
-    return _create(
+    engine = _create(
         url,
         isolation_level=_LEVELS[url.get_backend_name()],
         connect_args=asked,
         pool_timeout=wait_seconds,
         pool_reset_on_return=None,  # every transaction is ended here, so the pool need not ask for that once more
     )
+    if engine.dialect.name != "postgresql":
+        _bound_locks(engine, math.ceil(wait_seconds))
+    return engine
+
+
+def _bound_locks(engine: Engine, seconds: int) -> None:
+    # Not PyMySQL's `init_command`, which may be the user's.
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: object) -> None:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(f"SET innodb_lock_wait_timeout = {seconds}")
 
 
 def _connect_seconds(wait_seconds: float) -> int:
@@ -197,7 +209,6 @@ def _pymysql_time_outs(wait_seconds: float) -> dict[str, Any]:
         "connect_timeout": _connect_seconds(wait_seconds),
         "read_timeout": seconds + 1,  # the server's word on a lock comes first
         "write_timeout": seconds + 1,
-        "init_command": f"SET innodb_lock_wait_timeout = {seconds}",
     }
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, create_engine, event, make_url
 from chatmemory import MessageWindowChatMemory, StoreError, UserMessage
 from chatmemory.errors import ConflictError
 from chatmemory.stores import SqlChatMemoryStore
+from chatmemory.stores._sql_engine import engine_for
 from chatmemory.testing.changes import ConversationModel, add_until_taken
 from chatmemory.testing.store_entries import agree, numbered
 from tests.endurance.writing import open_connections
@@ -105,6 +106,16 @@ def test_a_callers_connection_comes_back_as_it_was(
         with pytest.raises(ConflictError):
             store.commit("c", model.adding(UserMessage("u")), ConversationModel().stamp)
         assert before == state_of(engine)
+
+
+def test_a_lock_is_waited_for_as_long_as_the_store_waits(mariadb_url: str) -> None:
+    """MariaDB gives up a lock when the store does, also where the URL has an `init_command` of its own."""
+    url = make_url(mariadb_url).update_query_dict({"init_command": "SET SESSION max_statement_time = 70"})
+    engine, _ = engine_for(url, wait_seconds=8.5)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT @@innodb_lock_wait_timeout, @@max_statement_time").one()
+    engine.dispose()
+    assert (9, 70.0) == tuple(found)
 
 
 CONNECTIONS = {
