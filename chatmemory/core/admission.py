@@ -69,12 +69,13 @@ def shrink(draft: Draft, overflow: OverflowPolicy, what: str) -> None:
 
 def settle(draft: Draft, strategy: WindowStrategy) -> None:
     """Carry out what `strategy` plans, and enforce the limit after it (R1)."""
-    plan = strategy.plan(draft.window)
+    window, plan = draft.window, strategy.plan(draft.window)
     if plan is not None:
-        check(draft.window, plan)
+        check(window, plan)
         _carry_out(draft, plan)
     if draft.window.over_budget:
-        _carry_out(draft, evict_oldest(draft.window))
+        # Turns are those of the window that was planned: what left does not open those that had to stay whole (R8).
+        _carry_out(draft, evict_oldest(window, gone=plan.remove if plan else ()))
 
 
 def _comes_in(draft: Draft, message: Message, counted: Counted) -> bool:

@@ -6,20 +6,26 @@ any plan (R1), and so do the strategies that evict the oldest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
 from chatmemory.core.entries import Limit, Refusal
 from chatmemory.core.plan import Plan
-from chatmemory.core.units import Unit, units_of
+from chatmemory.core.units import Size, Unit, units_of
 from chatmemory.core.window import Window
 from chatmemory.messages import UserMessage
 
 EvictTo = float | int | None
 
 
-def evict_oldest(window: Window, evict_to: EvictTo = None, *, main: Literal["tokens", "messages"] = "tokens") -> Plan:
+def evict_oldest(
+    window: Window,
+    evict_to: EvictTo = None,
+    *,
+    main: Literal["tokens", "messages"] = "tokens",
+    gone: Sequence[Unit] = (),
+) -> Plan:
     """Plan to bring `window` down to `evict_to`, oldest first, around what must stay, and no further than needed.
 
     Args:
@@ -27,11 +33,13 @@ def evict_oldest(window: Window, evict_to: EvictTo = None, *, main: Literal["tok
         evict_to: A share (a float in (0, 1]) of the room that each limit leaves beside the system message, or a number
             (an int) of the `main` limit. None: the limit. Where what must stay is above it, the limit too.
         main: Which limit an int is a number of.
+        gone: Units that leave already, by another plan.
     """
     held = window.held
     mark = _mark(window, evict_to, main)
     turns = window.policy.unit == "turn"
-    size, remove, refused, passed = window.size, list[Unit](), list[Refusal](), False
+    leaving, remove, refused, passed = {unit.place for unit in gone}, list[Unit](), list[Refusal](), False
+    size = _without(window.size, gone)
     for group in _turn_groups(window) if turns else ((unit,) for unit in window.units()):
         if window.fits(size, mark):
             break
@@ -40,10 +48,16 @@ def evict_oldest(window: Window, evict_to: EvictTo = None, *, main: Literal["tok
             refused.extend(_refusals(window, group, held))
             passed = passed or group[0].place > window.marks.user
         else:
-            remove.extend(group)
-            for unit in group:
-                size = size.minus(unit.size)
+            more = [unit for unit in group if unit.place not in leaving]
+            remove.extend(more)
+            size = _without(size, more)
     return Plan(tuple(remove), tuple(refused))
+
+
+def _without(size: Size, units: Iterable[Unit]) -> Size:
+    for unit in units:
+        size = size.minus(unit.size)
+    return size
 
 
 def _refusals(window: Window, group: tuple[Unit, ...], held: Mapping[int, tuple[str, ...]]) -> Iterator[Refusal]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from chatmemory.core.admission import AtLeast, Counted
-from chatmemory.core.entries import OverflowPolicy, Removal
+from chatmemory.core.entries import Limit, OverflowPolicy, Removal
 from chatmemory.core.plan import WindowStrategy
 from chatmemory.errors import WindowOverflowError
 from chatmemory.messages import Message
 from chatmemory.strategies import SlidingWindow, TokenBudget
 from tests.conversations import size_of
-from tests.core.building import Facts, Life, left
+from tests.core.building import FIFO, Facts, Life, left
 from tests.core.lines import PENDING, REQUEST, Line, lines, play
 
 
@@ -149,6 +150,15 @@ def test_with_whole_turns_a_held_exchange_keeps_its_turn_until_it_goes() -> None
     change = life.add("S:40")
     assert {2: "oversize", 5: "oversize", 1: "budget"} == left(change)
     assert "S U2 A2" == life.shown
+
+
+def test_a_turn_that_stays_whole_stays_so_after_the_last_turn_has_left() -> None:
+    """Turns are those of the window that is planned, also where it stays above the limit (R8)."""
+    life = Life.under(SlidingWindow(9, unit="turn"), guards=FIFO, overflow="keep")
+    life.add_each("C1(a) C2(a) U")
+    life.window = evolve(life.window, policy=evolve(life.window.policy, limit=Limit(messages=1)))
+    assert {3: "budget"} == left(life.add("R=a"))
+    assert "C1 C2 R" == life.shown
 
 
 @pytest.mark.parametrize(
